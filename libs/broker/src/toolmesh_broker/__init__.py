@@ -1,0 +1,1 @@
+"""NATS JetStream as toolmesh uses it: queues, replies, ledger, catalog, payloads, the embedded server."""

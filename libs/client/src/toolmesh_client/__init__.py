@@ -1,0 +1,1 @@
+"""Call a tool, follow its statuses, get its result, cancel it."""

@@ -1,0 +1,1 @@
+"""Messages, manifests, scopes and names that every part of toolmesh shares."""

@@ -1,0 +1,1 @@
+"""Tokens, signatures over calls, sealing of secrets, and key files."""

@@ -1,0 +1,1 @@
+"""Run an argv under a policy: backends, profiles, limits, workspaces, outputs."""

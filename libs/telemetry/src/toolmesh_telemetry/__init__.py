@@ -1,0 +1,1 @@
+"""Logs, metrics, trace ids, health endpoints and redaction."""

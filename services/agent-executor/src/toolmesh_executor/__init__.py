@@ -1,0 +1,1 @@
+"""Which tools an agent has, and signed dispatch of the remote ones."""

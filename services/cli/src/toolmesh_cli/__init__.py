@@ -1,0 +1,1 @@
+"""The toolmesh command: starts and drives the other services."""
