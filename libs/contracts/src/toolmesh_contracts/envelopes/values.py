@@ -1,0 +1,79 @@
+"""Values that several messages share."""
+
+from typing import Annotated
+
+import msgspec
+
+__all__ = [
+    "ArtifactRef",
+    "Caller",
+    "Identifier",
+    "Milliseconds",
+    "PayloadRef",
+    "RawJson",
+    "Sha256",
+    "Usage",
+    "VolumeMount",
+]
+
+# Python's `$` also matches before a final line end; the look-ahead closes that and is valid ECMA 262 for the schemas.
+
+Identifier = Annotated[str, msgspec.Meta(min_length=1, max_length=96, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$(?!\n)")]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
+RawJson = msgspec.Raw | msgspec.UnsetType
+"""JSON bytes that the reader leaves unparsed, or absent."""
+
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+
+
+class PayloadRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim check: bytes too large for a message, kept in the pool's object store."""
+
+    bucket: str
+    object: str
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    """Bytes."""
+    sha256: Sha256
+
+
+class ArtifactRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A named file handed to a tool or made by it."""
+
+    filename: str
+    mime_type: str
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    """Bytes."""
+    sha256: Sha256
+    payload: PayloadRef
+    version: Annotated[int, msgspec.Meta(ge=0)] = 0
+    description: str | None = None
+    preview: str | None = None
+    metadata: dict[str, msgspec.Raw] | None = None
+    disposition: str = "artifact"
+    """What the tool asked for: auto, artifact, inline or artifact_with_preview."""
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """On whose behalf a call runs. The token in the header, not this, decides what is allowed."""
+
+    user: str
+    agent: str
+    session: str = ""
+    task: str = ""
+    """Empty for a call that no agent's task made."""
+
+
+class VolumeMount(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume bound into the sandbox."""
+
+    volume_id: str
+    mount_path: str
+    read_only: bool = True
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call cost."""
+
+    wall_ms: Milliseconds
+    cpu_ms: Milliseconds
+    peak_memory_bytes: Annotated[int, msgspec.Meta(ge=0)]

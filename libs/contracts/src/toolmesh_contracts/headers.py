@@ -1,0 +1,31 @@
+"""Headers of messages on the broker."""
+
+from typing import Final
+
+__all__ = [
+    "EXPECTED_LAST_SUBJECT_SEQUENCE",
+    "MESSAGE_ID",
+    "MESSAGE_TTL",
+    "SCHEMA",
+    "SIGNATURE",
+    "TOKEN",
+    "TOOL",
+    "TRACEPARENT",
+]
+
+MESSAGE_ID: Final = "Nats-Msg-Id"
+"""The invocation's id: the broker drops a second publish of it."""
+MESSAGE_TTL: Final = "Nats-TTL"
+"""Whole seconds, at least 1, until the broker drops the message."""
+EXPECTED_LAST_SUBJECT_SEQUENCE: Final = "Nats-Expected-Last-Subject-Sequence"
+"""Compare-and-set: the write is refused unless the key's last sequence is this."""
+TRACEPARENT: Final = "traceparent"
+"""W3C Trace Context."""
+SCHEMA: Final = "Tm-Schema"
+"""Schema name and major of the body, such as `invocation/1`."""
+TOKEN: Final = "Tm-Token"  # noqa: S105 - the header's name
+"""Who calls, with which scopes."""
+SIGNATURE: Final = "Tm-Signature"
+"""The executor's signature over the call."""
+TOOL: Final = "Tm-Tool"
+"""The tool's name, also in the body."""
