@@ -1,0 +1,1 @@
+"""Toolset folders: finding tools, asking them for their schemas, and noticing changes."""

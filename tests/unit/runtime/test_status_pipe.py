@@ -1,0 +1,52 @@
+"""Statuses arrive whole and in order, whatever the tool writes into the FIFO."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolmesh_runtime.process.status_pipe import StatusLines, status_pipe
+
+
+def line(text: object) -> bytes:
+    return json.dumps({"status": text}).encode() + b"\n"
+
+
+@given(st.lists(st.text(max_size=30), max_size=8), st.integers(1, 40))
+def test_cut_reads_give_the_same_texts(texts: list[str], size: int) -> None:
+    """Where the kernel cuts the bytes makes no difference."""
+    data = b"".join(line(text) for text in texts)
+    lines = StatusLines()
+    received = [text for start in range(0, len(data), size) for text in lines.feed(data[start : start + size])]
+    assert received == [text.encode(errors="replace").decode() for text in texts]
+
+
+def test_noise_is_dropped_and_a_glued_line_is_kept() -> None:
+    """A cut line with a whole one behind it costs only the cut one."""
+    data = b"noise\n" + b'{"status": "cut off' + line("whole") + b"[]\n{}\n\xff\xfe\n" + line({"done": 3})
+    assert StatusLines().feed(data) == ["whole", '{"done": 3}']
+
+
+def test_endless_line_is_bounded() -> None:
+    """A line without end is dropped up to its end, and the next one arrives."""
+    lines = StatusLines()
+    for _ in range(100):
+        assert lines.feed(b"x" * 65_536) == []
+    assert lines.feed(b"\n" + line("next")) == ["next"]
+
+
+async def test_writer_never_meets_a_pipe_without_reader(tmp_path: Path) -> None:
+    """The FIFO takes lines from before the tool opens it until after it has closed it, and loses none at the end."""
+    received: list[str] = []
+    pipe = tmp_path / "status.pipe"
+    with status_pipe(pipe, os.geteuid(), received.append):
+        for number in range(200):
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(descriptor, line(f"step {number}"))
+            os.close(descriptor)
+            if number % 50 == 0:
+                await asyncio.sleep(0)
+    assert received == [f"step {number}" for number in range(200)]
