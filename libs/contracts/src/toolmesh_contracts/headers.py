@@ -3,9 +3,11 @@
 from typing import Final
 
 __all__ = [
+    "DEADLINE",
     "EXPECTED_LAST_SUBJECT_SEQUENCE",
     "MESSAGE_ID",
     "MESSAGE_TTL",
+    "REQUIRED_SCOPES",
     "SCHEMA",
     "SIGNATURE",
     "TOKEN",
@@ -29,3 +31,7 @@ SIGNATURE: Final = "Tm-Signature"
 """The executor's signature over the call."""
 TOOL: Final = "Tm-Tool"
 """The tool's name, also in the body."""
+DEADLINE: Final = "Tm-Deadline"
+"""Unix time in milliseconds, also in the body: the signature covers it, and is checked before the body is read."""
+REQUIRED_SCOPES: Final = "Tm-Scopes"
+"""The entry's required scopes, separated by spaces, also in the body: see DEADLINE."""
