@@ -1,0 +1,160 @@
+"""Decides whether an invocation may run here: the headers are verified before the body is read."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from toolmesh_broker.ports import Delivery
+from toolmesh_contracts.envelopes.invocation import Invocation
+from toolmesh_contracts.errors import ErrorCode, MalformedMessageError, ToolmeshError
+from toolmesh_contracts.invocation_headers import InvocationHeaders
+from toolmesh_contracts.scopes import ScopeSet
+from toolmesh_contracts.sealed_config import merge_config, sealing_context
+from toolmesh_contracts.wire import decode
+from toolmesh_identity import tokens
+from toolmesh_identity.claims import Claims
+from toolmesh_identity.errors import IdentityError, SealError
+from toolmesh_identity.keys import SealingKeys, VerifyingKeys
+from toolmesh_identity.sealing import open_sealed
+from toolmesh_identity.signatures import CallFields, verify_call
+
+__all__ = ["AdmittedCall", "CallRefusedError", "Verifier", "require_scopes"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedCall:
+    """An invocation whose caller, content and place are proven."""
+
+    invocation: Invocation
+    headers: InvocationHeaders
+    claims: Claims
+
+
+class CallRefusedError(ToolmeshError):
+    """Raised for an invocation that must not run.
+
+    Attributes:
+        invocation: The call, if it could be read; else None.
+        answer: The caller may be told: the signature of a known executor was right.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        *,
+        hint: str = "",
+        invocation: Invocation | None = None,
+        answer: bool = True,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.invocation = invocation
+        self.answer = answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """The keys and names that this worker checks calls against."""
+
+    namespace: str
+    pool: str
+    issuer: str
+    issuer_keys: VerifyingKeys
+    executor_keys: VerifyingKeys
+    sealing_keys: SealingKeys
+
+    def admit(self, delivery: Delivery, now: float) -> AdmittedCall:
+        """Verify a delivery, then read it.
+
+        Args:
+            delivery: What the queue handed out.
+            now: Unix time in seconds.
+
+        Raises:
+            CallRefusedError: it must not run, with the reason.
+        """
+        try:
+            headers = InvocationHeaders.parse(delivery.headers)
+        except ToolmeshError as error:
+            raise CallRefusedError(error.code, error.message, answer=False) from error
+        claims = self._verify(delivery, headers, now)
+        try:
+            invocation = decode(Invocation, delivery.body)
+        except MalformedMessageError as error:
+            raise CallRefusedError(error.code, error.message, answer=False) from error
+        self._compare(invocation, headers, claims)
+        return AdmittedCall(invocation, headers, claims)
+
+    def _verify(self, delivery: Delivery, headers: InvocationHeaders, now: float) -> Claims:
+        call = CallFields(
+            invocation=headers.invocation,
+            pool=self.pool,
+            tool=headers.tool,
+            deadline_ms=headers.deadline_ms,
+            required_scopes=headers.required_scopes,
+            body_sha256=hashlib.sha256(delivery.body).digest(),
+            token_sha256=hashlib.sha256(headers.token.encode()).digest(),
+        )
+        try:
+            verify_call(headers.signature, call, self.executor_keys)
+            return tokens.verify(headers.token, self.issuer_keys, audience=self.namespace, issuer=self.issuer, now=now)
+        except IdentityError as error:
+            raise CallRefusedError(ErrorCode.AUTHENTICATION_FAILED, error.message, answer=False) from error
+
+    def _compare(self, invocation: Invocation, headers: InvocationHeaders, claims: Claims) -> None:
+        pairs = {
+            "id": (invocation.id, headers.invocation),
+            "tool": (invocation.tool, headers.tool),
+            "pool": (invocation.pool, self.pool),
+            "deadline_ms": (invocation.deadline_ms, headers.deadline_ms),
+            "required_scopes": (invocation.required_scopes, headers.required_scopes),
+            "caller.user": (invocation.caller.user, claims.subject),
+        }
+        if different := [name for name, (body, header) in pairs.items() if body != header]:
+            raise CallRefusedError(
+                ErrorCode.AUTHENTICATION_FAILED,
+                f"the body and the signed headers differ in: {', '.join(different)}",
+                invocation=invocation,
+            )
+
+    def open_config(self, invocation: Invocation) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the tool's whole configuration, and the texts in it that are secret.
+
+        Raises:
+            CallRefusedError: the configuration is no object, or its sealed part can't be opened.
+        """
+        try:
+            config = json.loads(bytes(invocation.tool_config)) if invocation.tool_config is not msgspec.UNSET else {}
+            if not isinstance(config, dict):
+                raise ValueError("it is no object")  # noqa: TRY301, TRY004 - one handler for every malformed form
+            if invocation.sealed_config is None:
+                return config, ()
+            box = open_sealed(
+                invocation.sealed_config,
+                self.sealing_keys,
+                sealing_context(self.namespace, self.pool, invocation.id),
+            )
+            return merge_config(config, json.loads(box))
+        except SealError as error:
+            raise CallRefusedError(ErrorCode.AUTHENTICATION_FAILED, error.message, invocation=invocation) from error
+        except (ValueError, RecursionError) as error:
+            raise CallRefusedError(ErrorCode.INVALID_REQUEST, f"tool_config: {error}", invocation=invocation) from error
+
+
+def require_scopes(call: AdmittedCall, of_the_tool: tuple[str, ...]) -> None:
+    """Check that the token holds the scopes that the executor signed and those of the tool's own manifest.
+
+    Raises:
+        CallRefusedError: a scope is missing; the message names it.
+    """
+    granted = ScopeSet(call.claims.scopes)
+    if missing := granted.missing((*call.headers.required_scopes, *of_the_tool)):
+        raise CallRefusedError(
+            ErrorCode.PERMISSION_DENIED,
+            f"tool {call.invocation.exposed_name!r} needs the scope {', '.join(missing)}",
+            hint="ask an administrator for a role that grants it",
+            invocation=call.invocation,
+        )
