@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-__all__ = ["Path", "merge_config", "sealing_context", "split_config"]
+__all__ = ["Path", "SealedItem", "merge_config", "sealing_context", "split_config"]
 
 Path = Sequence[str | int]
+SealedItem = tuple[list[str | int], Any]
 
 
-def split_config(
-    config: Mapping[str, Any], secret: Iterable[Path]
-) -> tuple[dict[str, Any], list[tuple[list[str | int], Any]]]:
+def split_config(config: Mapping[str, Any], secret: Iterable[Path]) -> tuple[dict[str, Any], list[SealedItem]]:
     """Take the values at the secret paths out of a configuration.
 
     Args:

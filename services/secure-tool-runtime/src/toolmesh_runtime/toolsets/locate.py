@@ -1,0 +1,102 @@
+"""Finds manifests, and the program of each of their tools."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from toolmesh_contracts.config_problems import ConfigError, Problem
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.manifest import ToolManifest
+
+__all__ = ["MANIFEST_NAME", "Program", "ProgramMissingError", "find_manifests", "find_program"]
+
+MANIFEST_NAME = "manifest.yaml"
+_SHEBANG_BYTES = 256
+
+
+class ProgramMissingError(ToolmeshError):
+    """Raised when a tool's program is at none of the places where it is looked for."""
+
+    default_code = ErrorCode.INIT_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A tool's program.
+
+    Attributes:
+        folder: The tool's folder, which is shown to it read-only.
+        path: The program in it.
+        is_python: It is run by the manifest's interpreter and not by its own shebang, which may name a Python that
+            only its builder had.
+    """
+
+    folder: Path
+    path: PurePosixPath
+    is_python: bool
+
+
+def find_manifests(toolsets: Sequence[Path]) -> list[Path]:
+    """Return the manifests that the given manifests, toolset folders and folders of toolset folders hold.
+
+    Raises:
+        ConfigError: a path has none; the message names it.
+    """
+    found: list[Path] = []
+    for path in toolsets:
+        if path.is_file():
+            manifests = [path]
+        elif (path / MANIFEST_NAME).is_file():
+            manifests = [path / MANIFEST_NAME]
+        else:
+            manifests = sorted(path.glob(f"*/{MANIFEST_NAME}"))
+        if not manifests:
+            message = f"has no {MANIFEST_NAME}, and neither has a folder in it"
+            raise ConfigError([Problem(file=str(path), message=message if path.exists() else "does not exist")])
+        found.extend(manifest for manifest in manifests if manifest not in found)
+    return found
+
+
+def find_program(manifest: Path, tool: ToolManifest) -> Program:
+    """Find a tool's program: in `tool_dir` below the manifest's folder, then beside that folder.
+
+    Without a `tool_dir` of its own the program may also stand beside the manifest. In each folder it is looked for as
+    `<executable>`, `python/bin/<executable>` and `<executable>.py`.
+
+    Raises:
+        ProgramMissingError: it is at none of these places; the message lists them.
+    """
+    tried = []
+    for folder in _folders(manifest, tool):
+        for relative in (tool.executable, f"python/bin/{tool.executable}", f"{tool.executable}.py"):
+            path = folder / relative
+            if path.is_file():
+                return Program(folder, PurePosixPath(relative), _is_python(path, tool))
+            tried.append(str(path))
+    raise ProgramMissingError(
+        f"executable {tool.executable!r} is not there; looked for {', '.join(tried)}",
+        hint="set `executable` and `tool_dir` in the manifest to where the program is",
+    )
+
+
+def _folders(manifest: Path, tool: ToolManifest) -> Iterator[Path]:
+    home = manifest.parent.absolute()
+    yield home / tool.tool_dir
+    yield home.parent / tool.tool_dir
+    if "tool_dir" not in tool.model_fields_set:
+        yield home
+
+
+def _is_python(path: Path, tool: ToolManifest) -> bool:
+    if tool.runtime is not None:
+        return tool.runtime == "python"
+    if path.suffix == ".py":
+        return True
+    with path.open("rb") as file:
+        first, _, _ = file.read(_SHEBANG_BYTES).partition(b"\n")
+    if not first.startswith(b"#!"):
+        return False
+    words = first[2:].split()
+    names = [os.path.basename(word) for word in words[:3]]  # noqa: PTH119 - bytes, and often no path
+    return any(name.startswith(b"python") for name in names)
