@@ -1,11 +1,14 @@
 """Private key files over time: create, add a newer key, retire an old one.
 
-A file holds a JWKS, oldest key first. The newest key signs (or is sealed to), every key verifies (or opens). To rotate
-without a gap: `rotate` the private file, hand the new `public_jwks` to everyone who verifies, restart who signs, and
-`retire` the old kid once nothing signed with it can still be valid (tokens: 24 hours).
+A file holds a JWKS, oldest key first. The newest key signs (or is sealed to), every key verifies (or opens).
+Without a gap, a signing key rotates so: `rotate`; give the new `public_jwks` to all who verify and restart them;
+restart who signs; when nothing signed with the old key can still be valid (tokens: 24 hours), `retire` its kid.
+A sealing key: `rotate`; restart the pool's workers; give the new `public_jwks` to all who seal; `retire` when the
+calls from before are done.
 """
 
 from pathlib import Path
+
 from toolmesh_identity import key_files
 from toolmesh_identity.errors import KeyFileError
 from toolmesh_identity.jwk import MAX_KEYS, Curve, RawKey, format_jwks, parse_jwks
