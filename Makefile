@@ -1,0 +1,61 @@
+# toolmesh: what can be done with this checkout. `make help` lists it.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test cases lint schemas cover sdk-cost clean
+
+UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
+PYTHON := .venv/bin/python
+STAMP := .venv/.synced
+WORKERS ?= 2
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(CURDIR)/.bootstrap/bin/uv:
+	@python3 -m pip install --quiet --target .bootstrap uv 2>/dev/null \
+	  || (python3 -m venv .bootstrap && .bootstrap/bin/python -m pip install --quiet uv) \
+	  || { echo "setup: neither uv, pip nor venv is here; try: apt-get install python3-venv" >&2; exit 2; }
+
+$(STAMP): pyproject.toml uv.lock $(wildcard libs/*/pyproject.toml services/*/pyproject.toml) | $(UV)
+	@$(UV) sync --quiet --frozen --all-packages
+	@touch $(STAMP)
+
+setup: $(STAMP) ## Install everything into .venv (uv comes through pip if it is absent).
+	@echo "setup: ok"
+
+demo: $(STAMP) ## Start a mesh, call the example tools through it, and stop it.
+	@.venv/bin/toolmesh demo
+
+test: $(STAMP) ## Run all tests against a real nats-server and real sandboxes.
+	@$(PYTHON) -m pytest -q -n $(WORKERS) tests
+	@echo "test: ok"
+
+cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
+	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }
+	@TOOLMESH_CASES="$(abspath $(CASES))" $(PYTHON) -m pytest -q tests/cases
+	@echo "cases: ok"
+
+lint: $(STAMP) ## Check style, types, import directions and module sizes.
+	@.venv/bin/ruff check --quiet .
+	@.venv/bin/ruff format --quiet --check .
+	@.venv/bin/mypy --no-error-summary libs services tests
+	@.venv/bin/lint-imports --no-cache >/dev/null || .venv/bin/lint-imports --no-cache
+	@$(PYTHON) tests/structure/module_sizes.py
+	@echo "lint: ok"
+
+schemas: $(STAMP) ## Write schemas/ anew from the contracts.
+	@$(PYTHON) -m toolmesh_contracts.schema_export schemas
+
+cover: $(STAMP) ## Run all tests and print each room's coverage.
+	@$(PYTHON) -m coverage erase
+	@$(PYTHON) -m pytest -q -n $(WORKERS) --cov --cov-report= tests
+	@$(PYTHON) tests/structure/coverage_by_room.py
+
+sdk-cost: $(STAMP) ## Print what importing the SDK costs, as CPU time.
+	@$(PYTHON) tests/load/sdk_import_cost.py
+
+clean: ## Remove what the other targets made.
+	@rm -rf .venv .bootstrap .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "clean: ok"
