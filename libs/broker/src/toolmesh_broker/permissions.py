@@ -1,0 +1,138 @@
+"""The subjects that each identity may publish to and subscribe to; pure data, and as little as its work needs.
+
+The JetStream API's subjects are those of the server's design documents (ADR-1, ADR-8, ADR-13, ADR-20, ADR-31).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from toolmesh_broker.identities import (
+    EXECUTOR_ACCOUNT,
+    STREAM_ACCOUNT,
+    Executor,
+    Identity,
+    Provisioner,
+    Worker,
+    pool_account,
+)
+from toolmesh_contracts.subjects import Subjects
+
+__all__ = ["Permissions", "Request", "executor_requests", "permissions_for", "worker_requests"]
+
+_API: Final = "$JS.API"
+_ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A subject, or a filter of some, that an identity sends to."""
+
+    subject: str
+    owner: str = STREAM_ACCOUNT
+    """Account in which someone listens."""
+    many_answers: bool = False
+    """Whether one request may get more than one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What one identity may do. Whatever is not listed is denied."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    may_answer: bool
+    """Whether it may answer a request that reached it, once, on the subject that the request names."""
+
+
+def permissions_for(identity: Identity, subjects: Subjects, pools: Iterable[str]) -> Permissions:
+    """Return the least permissions of `identity` on a broker that serves `pools`."""
+    inbox = f"{subjects.inbox_prefix(identity.name)}.>"
+    match identity:
+        case Provisioner():
+            return Permissions((f"{_API}.>",), (inbox,), may_answer=False)
+        case Executor():
+            requests = executor_requests(subjects, pools, identity.id)
+            heard: tuple[str, ...] = (subjects.replies_to(identity.id),)
+        case Worker():
+            requests = worker_requests(subjects, identity.pool, identity.id)
+            heard = _to_workers(subjects, identity.pool, identity.id)
+    return Permissions(tuple(one.subject for one in requests), (*heard, inbox), may_answer=True)
+
+
+def worker_requests(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[Request, ...]:
+    """Return what a worker of `pool` sends; of any one if `worker` is `*`."""
+    stream = subjects.invoke_stream(pool)
+    root = _root(subjects)
+    calls = f"{pool}.*"
+    return (
+        Request(f"{_API}.INFO"),
+        Request(f"{_API}.CONSUMER.MSG.NEXT.{stream}.*", many_answers=True),
+        Request(f"$JS.ACK.{stream}.>"),
+        Request(f"{_API}.STREAM.MSG.DELETE.{stream}"),
+        *_bucket(subjects.ledger_bucket(), calls),
+        *_bucket(subjects.result_bucket(), calls),
+        *_bucket(subjects.catalog_bucket(), f"{pool}.*.{worker}"),
+        *_bucket(subjects.heartbeat_bucket(), f"{pool}.{worker}"),
+        *_payloads(subjects, pool),
+        Request(f"{root}.dead.{pool}.*"),
+        Request(f"{root}.reply.{pool}.*.*", owner=EXECUTOR_ACCOUNT),
+    )
+
+
+def executor_requests(subjects: Subjects, pools: Iterable[str], executor: str = _ANY) -> tuple[Request, ...]:
+    """Return what an executor sends that may call tools of `pools`; any executor if `executor` is `*`."""
+    requests = [Request(f"{_API}.INFO"), *_bucket(subjects.heartbeat_bucket(), f"_executors.{executor}")]
+    for pool in sorted(set(pools)):
+        requests += (
+            Request(subjects.invoke_pool(pool)),
+            Request(f"{_API}.STREAM.MSG.DELETE.{subjects.invoke_stream(pool)}"),
+            Request(_key(subjects.ledger_bucket(), f"{pool}.*")),
+            *_payloads(subjects, pool),
+            *(Request(subject, owner=pool_account(pool)) for subject in _to_workers(subjects, pool)),
+        )
+    for bucket in (subjects.ledger_bucket(), subjects.result_bucket(), subjects.catalog_bucket()):
+        requests += _view(bucket)
+    return tuple(requests)
+
+
+def _to_workers(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[str, ...]:
+    root = _root(subjects)
+    return (f"{root}.control.{pool}.{worker}", f"{root}.direct.{pool}.{worker}", f"{root}.describe.{pool}.*")
+
+
+def _bucket(bucket: str, keys: str) -> tuple[Request, ...]:
+    """Write and read some keys."""
+    return (Request(_key(bucket, keys)), Request(_get(bucket, keys)))
+
+
+def _view(bucket: str) -> tuple[Request, ...]:
+    """Read and watch a whole bucket."""
+    return (
+        Request(_get(bucket, ">")),
+        Request(f"{_API}.CONSUMER.CREATE.KV_{bucket}.*.$KV.{bucket}.>"),
+        Request(f"{_API}.CONSUMER.MSG.NEXT.KV_{bucket}.*", many_answers=True),
+    )
+
+
+def _payloads(subjects: Subjects, pool: str) -> tuple[Request, ...]:
+    bucket = subjects.payload_bucket(pool)
+    return (
+        Request(f"$O.{bucket}.C.*"),
+        Request(f"$O.{bucket}.M.*"),
+        Request(f"{_API}.DIRECT.GET.OBJ_{bucket}", many_answers=True),
+        Request(f"{_API}.DIRECT.GET.OBJ_{bucket}.$O.{bucket}.>"),
+        Request(f"{_API}.STREAM.PURGE.OBJ_{bucket}"),
+    )
+
+
+def _key(bucket: str, key: str) -> str:
+    return f"$KV.{bucket}.{key}"
+
+
+def _get(bucket: str, key: str) -> str:
+    return f"{_API}.DIRECT.GET.KV_{bucket}.$KV.{bucket}.{key}"
+
+
+def _root(subjects: Subjects) -> str:
+    return f"tm.{subjects.namespace}"
