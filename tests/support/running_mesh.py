@@ -1,4 +1,4 @@
-"""A whole mesh of real processes for one test: `toolmesh up` in a data folder of its own, and commands run against it."""
+"""A whole mesh of real processes for one test: `toolmesh up` with its own data folder, and commands against it."""
 
 import asyncio
 import contextlib

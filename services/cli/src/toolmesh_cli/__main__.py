@@ -1,0 +1,5 @@
+"""`python -m toolmesh_cli`, the same as the command `toolmesh`."""
+
+from toolmesh_cli.main import main
+
+main()

@@ -1,0 +1,65 @@
+"""Turns whatever ended a command into an error code, one message, a hint and an exit code."""
+
+from dataclasses import dataclass
+
+from toolmesh_cli import exit_codes
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+
+__all__ = ["CommandFailedError", "Failure", "describe"]
+
+_IDENTITY_CODES = {
+    "TOKEN_INVALID": ErrorCode.AUTHENTICATION_FAILED,
+    "TOKEN_EXPIRED": ErrorCode.AUTHENTICATION_FAILED,
+    "SIGNATURE_INVALID": ErrorCode.AUTHENTICATION_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is shown to a person, and how the command ends."""
+
+    code: str
+    message: str
+    hint: str
+    exit_code: int
+
+
+class CommandFailedError(ToolmeshError):
+    """Raised when a command ends with an exit code that its error code alone doesn't give."""
+
+    def __init__(self, message: str, *, code: ErrorCode, exit_code: int, hint: str = "") -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.exit_code = exit_code
+
+
+def describe(error: BaseException) -> Failure | None:
+    """Return what to tell of an expected error; None for one that is a fault of toolmesh itself."""
+    error = _innermost(error)
+    if isinstance(error, CommandFailedError):
+        return Failure(error.code, error.message, error.hint, error.exit_code)
+    if isinstance(error, ToolmeshError):
+        return Failure(error.code, error.message, error.hint, exit_codes.exit_code_of(error.code))
+    if isinstance(error, KeyboardInterrupt):
+        return Failure(ErrorCode.CANCELLED, "interrupted", "", exit_codes.CANCELLED)
+    if isinstance(error, OSError):
+        where = f": {error.filename}" if error.filename else ""
+        message = f"{error.strerror or error}{where}"
+        return Failure(ErrorCode.INVALID_CONFIGURATION, message, "check the path and who may use it", exit_codes.USAGE)
+    return _describe_standalone(error)
+
+
+def _describe_standalone(error: BaseException) -> Failure | None:
+    """Describe errors of the libraries that know no contracts: they have their own `code` and `message`."""
+    from toolmesh_identity.errors import IdentityError
+
+    if not isinstance(error, IdentityError):
+        return None
+    code = _IDENTITY_CODES.get(error.code, ErrorCode.INVALID_CONFIGURATION)
+    return Failure(code, error.message, "", exit_codes.exit_code_of(code))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the first error of a task group's group: the others are its consequences."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,24 @@
+"""Options that several commands share, and how the command line gives them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["AllowUnsandboxed", "AsJson", "DataFolder", "Workers"]
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        help="Where the mesh keeps its keys, state and logs; commands find a running mesh there. "
+        "Default: $TOOLMESH_DATA, else a folder below your own data folder.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="How many worker processes to start.")]
+AllowUnsandboxed = Annotated[
+    bool,
+    typer.Option("--allow-unsandboxed", help="Run tools WITHOUT isolation, where bubblewrap can't run (macOS)."),
+]

@@ -1,0 +1,75 @@
+"""Lines for a person: progress on stderr, results on stdout, colours only where a terminal shows them."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, TextIO
+
+__all__ = ["Colour", "Terminal", "visible"]
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Colour(StrEnum):
+    """Escape codes (ECMA-48 SGR) by what they are used for."""
+
+    GOOD = "\x1b[32m"
+    BAD = "\x1b[31m"
+    WARNING = "\x1b[33m"
+    FAINT = "\x1b[2m"
+    STRONG = "\x1b[1m"
+
+
+_RESET: Final = "\x1b[0m"
+
+
+def visible(text: str) -> str:
+    """Return `text` with control and direction characters written out, so that a tool can't drive the terminal."""
+    return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
+
+
+def _wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    return stream.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+
+
+class Terminal:
+    """Writes whole lines to one stream; a reader that went away is no error."""
+
+    def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
+        self._stream = stream
+        self._colour = _wants_colour(stream, environment)
+
+    @classmethod
+    def stderr(cls) -> "Terminal":
+        """Return the place for progress and errors."""
+        return cls(sys.stderr)
+
+    @classmethod
+    def stdout(cls) -> "Terminal":
+        """Return the place for results."""
+        return cls(sys.stdout)
+
+    def paint(self, text: str, colour: Colour) -> str:
+        """Return `text` in the colour, or unchanged where there are no colours."""
+        return f"{colour.value}{text}{_RESET}" if self._colour else text
+
+    def line(self, text: str) -> None:
+        """Write one line at once."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+    def step(self, name: str, text: str) -> None:
+        """Write a line of progress: a name of at most ten characters, then what happened."""
+        self.line(f"{self.paint(f'{name:<10}', Colour.STRONG)} {visible(text)}")
+
+    def warning(self, text: str) -> None:
+        """Write what is odd but stops nothing."""
+        self.line(f"{self.paint('warning:', Colour.WARNING)} {visible(text)}")
+
+    def error(self, code: str, message: str, hint: str = "") -> None:
+        """Write an error and, if there is one, what to do next."""
+        self.line(f"{self.paint(f'error [{code}]:', Colour.BAD)} {visible(message)}")
+        if hint:
+            self.line(f"{self.paint('hint:', Colour.WARNING)} {visible(hint)}")

@@ -1,0 +1,56 @@
+"""What is written for a person."""
+
+import io
+
+import pytest
+
+from toolmesh_cli.terminal import Colour, Terminal, visible
+
+
+class _TerminalStream(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, größer 日本", "plain, größer 日本"),
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("title\x1b]0;owned\x07", r"title\x1b]0;owned\x07"),
+        ("back\rspace\b", r"back\rspace\x08"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\u202egpj.exe", r"\u202egpj.exe"),
+    ],
+)
+def test_a_tools_text_can_not_drive_the_terminal(text: str, shown: str) -> None:
+    """Control and direction characters become visible; everything else stays."""
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        (_TerminalStream(), {}, True),
+        (_TerminalStream(), {"NO_COLOR": "1"}, False),
+        (_TerminalStream(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+    ],
+)
+def test_colours_only_on_a_terminal_that_wants_them(
+    stream: io.StringIO, environment: dict[str, str], coloured: bool
+) -> None:
+    """NO_COLOR, a dumb terminal and a pipe all get plain text."""
+    terminal = Terminal(stream, environment)
+
+    assert (terminal.paint("x", Colour.GOOD) != "x") is coloured
+
+
+def test_an_error_has_its_code_and_a_hint() -> None:
+    """The two lines a script and a person look for."""
+    stream = io.StringIO()
+
+    Terminal(stream, {}).error("TOOL_NOT_FOUND", "no tool 'x'", "see: toolmesh tools list")
+
+    assert stream.getvalue() == "error [TOOL_NOT_FOUND]: no tool 'x'\nhint: see: toolmesh tools list\n"
