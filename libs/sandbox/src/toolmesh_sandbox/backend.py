@@ -1,0 +1,89 @@
+"""What every backend offers: refuse or enforce a policy, name paths inside, start a command."""
+
+import abc
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import PurePosixPath
+
+from toolmesh_sandbox.errors import PolicyInvalidError
+from toolmesh_sandbox.launch import Launch
+from toolmesh_sandbox.policy import Mount, Policy
+from toolmesh_sandbox.process import SandboxProcess, run
+from toolmesh_sandbox.settings import Mode
+from toolmesh_sandbox.spawner_client import Spawner
+from toolmesh_sandbox.workspaces import Workspace, Workspaces
+
+
+class Backend(abc.ABC):
+    """Runs commands under policies. Made by `opening.open_backend`.
+
+    Attributes:
+        mode: which backend this is.
+        workspaces: makes the work folders of calls.
+    """
+
+    mode: Mode
+
+    def __init__(self, spawner: Spawner, workspaces: Workspaces) -> None:
+        self._spawner = spawner
+        self.workspaces = workspaces
+
+    @abc.abstractmethod
+    def check(self, policy: Policy) -> None:
+        """Do nothing if this backend enforces the policy in full.
+
+        Raises:
+            PolicyRefusedError: it can't; the message names the promise.
+        """
+
+    @abc.abstractmethod
+    def inside(self, workspace: Workspace) -> PurePosixPath:
+        """Path of the workspace as the command sees it."""
+
+    @abc.abstractmethod
+    def path_inside(self, mount: Mount) -> PurePosixPath:
+        """Path of a mount as the command sees it."""
+
+    @abc.abstractmethod
+    def plan(
+        self, argv: Sequence[str], env: Mapping[str, str], policy: Policy, workspace: Workspace
+    ) -> tuple[Launch, tuple[bytes, ...]]:
+        """What to execute, and the contents of its descriptors from 3 on."""
+
+    def start(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        policy: Policy,
+        workspace: Workspace,
+        stdin: bytes = b"",
+    ) -> AbstractAsyncContextManager[SandboxProcess]:
+        """Start a command in the workspace; leaving the context kills what is left of it and waits until it is gone.
+
+        Args:
+            argv: the command, with paths as they are inside.
+            env: its whole environment.
+            policy: its confinement.
+            workspace: its working directory and the only place, beside /tmp, where it can write.
+            stdin: its standard input; empty gives /dev/null.
+
+        Raises:
+            PolicyRefusedError: this backend can't enforce the policy.
+            PolicyInvalidError: an argument or variable that can't be passed on.
+            SandboxUnavailableError: the spawner process can't be started again.
+        """
+        _check_command(argv, env)
+        self.check(policy)
+        launch, files = self.plan(argv, env, policy, workspace)
+        return run(self._spawner, launch, files, policy, stdin)
+
+
+def _check_command(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    if not argv or not argv[0]:
+        raise PolicyInvalidError("the command is empty")
+    for word in argv:
+        if "\0" in word:
+            raise PolicyInvalidError(f"argument {word!r} holds a NUL character")
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise PolicyInvalidError(f"environment variable {name!r} has a name or value that can't be passed on")

@@ -1,0 +1,87 @@
+"""One start order, as the worker hands it to the spawner: plain data, JSON on the way."""
+
+import dataclasses
+import json
+from typing import Any
+
+from toolmesh_sandbox.limits import Rlimit
+
+FIRST_FILE = 3
+"""Descriptor number of the first of `Launch.files` in the started process."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Launch:
+    """What to execute, as whom, and for how long.
+
+    Attributes:
+        program: file to execute; without a slash it is looked up in the `PATH` of `env`.
+        argv: the argument vector, the name first.
+        env: the whole environment.
+        cwd: working directory, entered after the change of uid.
+        uid: user and group to become; None stays what the worker is.
+        nice: CPU priority to take.
+        rlimits: limits to set before the command is executed.
+        wall_clock_s: seconds until everything is killed.
+        files: how many descriptors follow standard error; they become 3, 4, ...
+        bwrap: the command is bwrap; the descriptor after `files` is its `--json-status-fd`.
+    """
+
+    program: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    uid: int | None
+    nice: int
+    rlimits: tuple[Rlimit, ...]
+    wall_clock_s: float
+    files: int
+    bwrap: bool
+
+    def encode(self) -> bytes:
+        """JSON bytes; ASCII, so that any name a file system can hold survives."""
+        return json.dumps(dataclasses.asdict(self)).encode("ascii")
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Launch":
+        """The reverse of `encode`."""
+        fields: dict[str, Any] = json.loads(data)
+        fields["argv"] = tuple(fields["argv"])
+        fields["rlimits"] = tuple(Rlimit(*limit) for limit in fields["rlimits"])
+        return cls(**fields)
+
+
+@dataclasses.dataclass(kw_only=True)
+class Report:
+    """What became of a launch, as the keeper tells it once the whole process tree is gone.
+
+    Attributes:
+        status: wait status of the command; None when it was never executed.
+        error: why it was never executed.
+        bwrap_status: what bwrap wrote to its status descriptor.
+        timed_out: the wall clock ran out.
+        killed: it was killed before it ended by itself.
+        wall_ms: from start to the end of the command.
+        cpu_ms: user and system time of every process of the tree that has been waited for.
+        peak_bytes: resident size of the largest process.
+        leftovers: processes that could not be killed in time.
+    """
+
+    status: int | None = None
+    error: str = ""
+    bwrap_status: str = ""
+    timed_out: bool = False
+    killed: bool = False
+    wall_ms: int = 0
+    cpu_ms: int = 0
+    peak_bytes: int = 0
+    leftovers: int = 0
+
+    def encode(self) -> bytes:
+        """JSON bytes."""
+        return json.dumps(dataclasses.asdict(self)).encode("ascii")
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Report":
+        """The reverse of `encode`."""
+        return cls(**json.loads(data))

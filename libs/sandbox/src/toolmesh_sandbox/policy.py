@@ -1,0 +1,112 @@
+"""A sandbox policy as data: what a command may see, use and reach. A backend enforces it or refuses it."""
+
+import dataclasses
+import enum
+from pathlib import Path, PurePosixPath
+
+from toolmesh_sandbox.errors import PolicyInvalidError
+from toolmesh_sandbox.limits import Limits, ResourceLimits
+
+WORKSPACE_INSIDE = PurePosixPath("/work")
+
+# What bwrap itself makes, shows or lets a tool write: no mount may land on, below or above these.
+_TAKEN = tuple(
+    PurePosixPath(name)
+    for name in (
+        WORKSPACE_INSIDE,
+        *("/tmp", "/dev", "/proc", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),  # noqa: S108
+        *("/var", "/run"),
+    )
+)
+
+
+class Network(enum.StrEnum):
+    """What the command can reach."""
+
+    NONE = "none"
+    HOST = "host"
+
+
+class SystemView(enum.StrEnum):
+    """Which of the host's files are shown read-only; `system_view` says exactly which."""
+
+    SYSTEM = "system"
+    HOST = "host"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mount:
+    """A folder or file of the host shown in the sandbox.
+
+    Attributes:
+        source: absolute path on the host; the tool's uid must be able to reach it.
+        target: absolute path inside. Backends without a mount namespace show `source` instead.
+        read_only: False lets the tool write there.
+    """
+
+    source: Path
+    target: PurePosixPath
+    read_only: bool = True
+
+    def __post_init__(self) -> None:
+        for name, path in (("source", PurePosixPath(self.source)), ("target", self.target)):
+            if not path.is_absolute() or ".." in path.parts or "\0" in str(path):
+                raise PolicyInvalidError(f"mount {name} {str(path)!r} is not a plain absolute path")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Everything that a backend needs to know about one call's confinement.
+
+    Attributes:
+        profile: name of the profile that this policy started from, for logs and messages.
+        network: what the command can reach.
+        system: which host files it sees.
+        limits: kernel limits.
+        mounts: toolset, SDK, volumes. No target may lie below another one, below the workspace or below a system
+            folder: a planted symlink would make bwrap create files on the host (CVE-2026-87766).
+        wall_clock_s: seconds until the whole sandbox is killed; the real time limit, as CPU is counted per process.
+        stdout_bytes: bytes of standard output that are kept; the rest is read, counted and dropped.
+        stderr_bytes: the same for standard error.
+        tmp_bytes: size of the tmpfs at /tmp.
+
+    Raises:
+        PolicyInvalidError: nested or reserved mount targets, or a number out of range.
+    """
+
+    profile: str
+    network: Network
+    system: SystemView
+    limits: Limits
+    mounts: tuple[Mount, ...] = ()
+    wall_clock_s: float = 300.0
+    stdout_bytes: int = 10 * 1024 * 1024
+    stderr_bytes: int = 10 * 1024 * 1024
+    tmp_bytes: int = 64 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        if not 0 < self.wall_clock_s <= 7 * 86400:
+            raise PolicyInvalidError(f"wall_clock_s is {self.wall_clock_s}", "give seconds above 0, at most 7 days")
+        for name in ("stdout_bytes", "stderr_bytes", "tmp_bytes"):
+            if getattr(self, name) < 1:
+                raise PolicyInvalidError(f"{name} is {getattr(self, name)}", "give at least 1 byte")
+        taken = list(_TAKEN)
+        for mount in self.mounts:
+            for other in taken:
+                if mount.target.is_relative_to(other) or other.is_relative_to(mount.target):
+                    raise PolicyInvalidError(
+                        f"mount target {mount.target} collides with {other}", "choose a folder of its own, like /data"
+                    )
+            taken.append(mount.target)
+
+    def with_limits(self, wanted: ResourceLimits) -> "Policy":
+        """This policy with a manifest's `resource_limits` in place of the profile's numbers."""
+        return dataclasses.replace(self, limits=self.limits.override(wanted))
+
+    def with_mounts(self, *mounts: Mount) -> "Policy":
+        """This policy with more mounts."""
+        return dataclasses.replace(self, mounts=(*self.mounts, *mounts))
+
+    def with_wall_clock(self, seconds: float) -> "Policy":
+        """This policy with another time limit."""
+        return dataclasses.replace(self, wall_clock_s=seconds)

@@ -1,0 +1,222 @@
+"""A running sandboxed command, as the worker sees it: wait for its end, ask it to stop, or have it killed."""
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import os
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator
+
+from toolmesh_sandbox.launch import Launch, Report
+from toolmesh_sandbox.pipes import Capture, feed
+from toolmesh_sandbox.policy import Policy
+from toolmesh_sandbox.spawner_client import Spawner
+
+_log = logging.getLogger(__name__)
+_DRAIN_S = 0.3
+_SETUP_TEXT = 2000
+_SIGNAL_BASE = 128
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a call used.
+
+    Attributes:
+        wall_ms: from the start of the sandbox to the end of the command.
+        cpu_ms: user and system time of the sandbox's whole process tree, bubblewrap's own included.
+        peak_memory_bytes: resident size of the largest process of the tree, not their sum. The backends without
+            bubblewrap count from about 10 MiB, the size of the process that forks the command.
+    """
+
+    wall_ms: int
+    cpu_ms: int
+    peak_memory_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Exit:
+    """How a command ended. Exactly one of `code`, `signal` and `setup_failed` is set; a killed one has signal 9.
+
+    Attributes:
+        code: exit code of the command.
+        signal: number of the signal that ended it. Under bwrap, exit codes above 128 are read as signals.
+        timed_out: the policy's wall clock ran out; `killed` is then true as well.
+        killed: the sandbox was killed before the command had ended.
+        setup_failed: the sandbox or the executable could not be started; the text says why. Not the tool's failure.
+        stdout: first bytes of standard output, up to the policy's cap.
+        stdout_dropped: number of bytes after these.
+        stderr: first bytes of standard error, up to the policy's cap.
+        stderr_dropped: number of bytes after these.
+        usage: time and memory.
+    """
+
+    code: int | None
+    signal: int | None
+    timed_out: bool
+    killed: bool
+    setup_failed: str | None
+    stdout: bytes
+    stdout_dropped: int
+    stderr: bytes
+    stderr_dropped: int
+    usage: Usage
+
+
+class SandboxProcess:
+    """A started command. Its whole process tree is gone once `wait` has returned or its context is left."""
+
+    def __init__(self, control: socket.socket, finished: "asyncio.Task[Exit]") -> None:
+        self._control = control
+        self._finished = finished
+
+    async def wait(self) -> Exit:
+        """How it ended, once every process of the sandbox is gone. Cancelling the wait does not end the command."""
+        return await asyncio.shield(self._finished)
+
+    async def stop(self, grace_s: float) -> Exit:
+        """Send SIGTERM to the command, kill everything if it is still there after `grace_s` seconds, and wait."""
+        self._order(f"T{max(0, round(grace_s * 1000))}\n")
+        return await self.wait()
+
+    def kill(self) -> None:
+        """Have the whole tree killed, without waiting."""
+        self._order("K\n")
+
+    def _order(self, text: str) -> None:
+        if not self._finished.done():
+            with contextlib.suppress(OSError):  # the keeper has ended; its report is on the way
+                self._control.send(text.encode("ascii"))
+
+
+@contextlib.asynccontextmanager
+async def run(
+    spawner: Spawner, launch: Launch, files: tuple[bytes, ...], policy: Policy, stdin: bytes
+) -> AsyncIterator[SandboxProcess]:
+    """Start a launch; leaving the context, also by cancellation, kills the tree and waits until it is gone."""
+    outer: list[int] = []
+    inner: list[int] = []
+    try:
+        _make_pipes(outer, inner, with_input=bool(stdin))
+        control = spawner.spawn(launch, inner, files)
+    except BaseException:
+        for descriptor in outer:
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in inner:
+            os.close(descriptor)
+    with control:
+        finished = asyncio.create_task(_finish(control, outer, launch, policy, stdin), name="sandbox")
+        process = SandboxProcess(control, finished)
+        try:
+            yield process
+        finally:
+            process.kill()
+            await _completed(finished)
+
+
+def _make_pipes(outer: list[int], inner: list[int], *, with_input: bool) -> None:
+    """Make stdout, stderr and stdin; `outer` gets our ends in this order, `inner` the command's as 0, 1, 2."""
+    for _ in ("stdout", "stderr"):
+        reading, writing = os.pipe()
+        outer.append(reading)
+        inner.append(writing)
+    if with_input:
+        reading, writing = os.pipe()
+        outer.append(writing)
+    else:
+        reading = os.open(os.devnull, os.O_RDONLY)
+    inner.insert(0, reading)
+    for descriptor in outer:
+        os.set_blocking(descriptor, False)
+
+
+async def _finish(control: socket.socket, descriptors: list[int], launch: Launch, policy: Policy, stdin: bytes) -> Exit:
+    stdout, stderr = Capture(policy.stdout_bytes), Capture(policy.stderr_bytes)
+    async with asyncio.TaskGroup() as group:
+        streams = {
+            group.create_task(stdout.read(descriptors[0])),
+            group.create_task(stderr.read(descriptors[1])),
+        }
+        if stdin:
+            streams.add(group.create_task(feed(descriptors[2], stdin)))
+        report = await _report(control)
+        # All writers are dead; what they wrote is in the pipes. Only an unkillable process could hold one open.
+        _done, unfinished = await asyncio.wait(streams, timeout=_DRAIN_S)
+        for stream in unfinished:
+            stream.cancel()
+    if report.leftovers:
+        _log.error("%d processes of a sandbox could not be killed", report.leftovers)
+    return outcome(report, launch, stdout, stderr)
+
+
+async def _report(control: socket.socket) -> Report:
+    loop = asyncio.get_running_loop()
+    received = bytearray()
+    while data := await loop.sock_recv(control, 65536):
+        received += data
+    if not received:
+        return Report(error="the process that keeps the sandbox ended without a report")
+    return Report.decode(bytes(received))
+
+
+async def _completed(task: "asyncio.Task[Exit]") -> None:
+    """Wait for a task that is sure to end soon, whatever cancels us meanwhile."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
+
+
+def outcome(report: Report, launch: Launch, stdout: Capture, stderr: Capture) -> Exit:
+    """What a keeper's report means for the command."""
+    code: int | None = None
+    number: int | None = None
+    setup_failed: str | None = None
+    if report.killed:
+        number = signal.SIGKILL
+    elif launch.bwrap:
+        code, setup_failed = _bwrap_ending(report, stderr)
+        if code is not None and _SIGNAL_BASE < code < _SIGNAL_BASE + signal.NSIG:
+            number, code = code - _SIGNAL_BASE, None
+    elif report.status is None:
+        setup_failed = report.error
+    elif os.WIFSIGNALED(report.status):
+        number = os.WTERMSIG(report.status)
+    else:
+        code = os.waitstatus_to_exitcode(report.status)
+    return Exit(
+        code=code,
+        signal=number,
+        timed_out=report.timed_out,
+        killed=report.killed,
+        setup_failed=setup_failed,
+        stdout=stdout.kept,
+        stdout_dropped=stdout.dropped,
+        stderr=stderr.kept,
+        stderr_dropped=stderr.dropped,
+        usage=Usage(wall_ms=report.wall_ms, cpu_ms=report.cpu_ms, peak_memory_bytes=report.peak_bytes),
+    )
+
+
+def _bwrap_ending(report: Report, stderr: Capture) -> tuple[int | None, str | None]:
+    """Exit code of the command, or what kept it from running: bwrap states a code only for what it has executed."""
+    text = stderr.kept[-_SETUP_TEXT:].decode(errors="replace").strip()
+    found = re.search(r'"exit-code"\s*:\s*(\d+)', report.bwrap_status)
+    if found is None:
+        ended = f"bwrap ended with wait status {report.status}"
+        return None, report.error or text or ended
+    code = int(found[1])
+    # prlimit stands before the command to set the limits; these are its words and codes for a failed exec.
+    if code in (126, 127) and text.startswith("prlimit: failed to execute "):
+        return None, text
+    return code, None
