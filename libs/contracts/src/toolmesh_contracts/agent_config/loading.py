@@ -1,0 +1,245 @@
+"""Loads a file of agents; one bad toolset or agent leaves the others usable, and visible."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import TypeAdapter
+
+from toolmesh_contracts.agent_config.agent import (
+    TOOL_ENTRY,
+    AgentConfig,
+    AgentListFile,
+    SingleAgentFile,
+    ToolEntry,
+)
+from toolmesh_contracts.config_problems import ConfigError, ConfigPath, Problem, describe
+from toolmesh_contracts.document import Document
+from toolmesh_contracts.model_loading import check
+from toolmesh_contracts.variables import Expansion, expand
+from toolmesh_contracts.yaml_document import read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTool:
+    """A sound entry of `tools:`.
+
+    Attributes:
+        entry: The entry, with `tool_defaults` merged into its `tool_config`.
+        position: Its place in the list, from 0.
+        line: Its line in the file.
+        secret_paths: Values of `tool_config` that hold a variable, as paths below `tool_config`: they travel sealed.
+    """
+
+    entry: ToolEntry
+    position: int
+    line: int
+    secret_paths: frozenset[ConfigPath]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTool:
+    """An entry of `tools:` that the agent has to do without.
+
+    Attributes:
+        label: What the entry calls itself, for people.
+        position: Its place in the list, from 0.
+        problems: Why it failed.
+    """
+
+    label: str
+    position: int
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAgent:
+    """An agent that can start.
+
+    Attributes:
+        config: Its settings; `config.tools` holds the sound entries only.
+        tools: The same entries, with what the dispatch of calls needs to know.
+        failed_tools: The others.
+    """
+
+    config: AgentConfig
+    tools: tuple[LoadedTool, ...]
+    failed_tools: tuple[FailedTool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A loaded file.
+
+    Attributes:
+        path: The file.
+        agents: The agents that can start, at least one.
+        problems: Why other agents of the file can't.
+    """
+
+    path: Path
+    agents: tuple[LoadedAgent, ...]
+    problems: tuple[Problem, ...]
+
+
+def load_agent_file(path: Path, environment: Mapping[str, str]) -> AgentFile:
+    """Load agents in either form: `agent_name:` at the top, or a list `agents:`.
+
+    Args:
+        path: A YAML file.
+        environment: Variables to fill in.
+
+    Raises:
+        ConfigError: the file as a whole can't be used, or none of its agents can.
+    """
+    document = read_yaml(path)
+    return _FileLoader(path, document, expand(document, environment)).load()
+
+
+class _FileLoader:
+    """One file's document and variables, and the problems met on the way."""
+
+    def __init__(self, path: Path, document: Document, expansion: Expansion) -> None:
+        self._path = path
+        self._document = document
+        self._expansion = expansion
+
+    def load(self) -> AgentFile:
+        """Return the file's agents."""
+        value = self._expansion.value
+        if not isinstance(value, dict):
+            self._refuse((), "should be a mapping with `agent_name` or `agents`", describe(value))
+        if "agents" in value:
+            places = self._list_places(value)
+        elif "agent_name" in value:
+            places = [()]
+        else:
+            self._refuse((), "either `agent_name` (one agent) or `agents` (a list) is needed")
+        agents: list[LoadedAgent] = []
+        problems: list[Problem] = []
+        for place in places:
+            try:
+                agents.append(self._agent(place, {agent.config.name for agent in agents}))
+            except ConfigError as error:
+                problems.extend(error.problems)
+        if not agents:
+            raise ConfigError(problems)
+        return AgentFile(self._path, tuple(agents), tuple(problems))
+
+    def _refuse(self, path: ConfigPath, message: str, found: str = "") -> NoReturn:
+        raise ConfigError([self._document.problem(path, message, found=found)])
+
+    def _list_places(self, value: dict[str, Any]) -> list[ConfigPath]:
+        """Return the agents' paths, after the file's own keys were found sound."""
+        agents = value["agents"]
+        if not isinstance(agents, list) or not agents:
+            self._refuse(("agents",), "should be a list of at least one agent", describe(agents))
+        outside = [problem for problem in self._expansion.problems if problem.path[:1] != ("agents",)]
+        if outside:
+            raise ConfigError(outside)
+        outline = {**value, "agents": [{"name": "x"}]}
+        check(TypeAdapter(AgentListFile), AgentListFile, self._document, outline)
+        return [("agents", index) for index in range(len(agents))]
+
+    def _agent(self, place: ConfigPath, taken: set[str]) -> LoadedAgent:
+        value = _at(self._expansion.value, place)
+        if not isinstance(value, dict):
+            self._refuse(place, "should be a mapping", describe(value))
+        tools_place = (*place, "tools")
+        problems = [
+            problem
+            for problem in self._expansion.problems
+            if _below(problem.path, place) and not _below(problem.path, tools_place)
+        ]
+        if problems:
+            raise ConfigError(problems)
+        config = self._config(place, {**value, "tools": []})
+        if config.name in taken:
+            self._refuse((*place, "name"), "another agent of this file has the same name", describe(config.name))
+        entries = value.get("tools") or []
+        if not isinstance(entries, list):
+            self._refuse(tools_place, "should be a list", describe(entries))
+        tools: list[LoadedTool] = []
+        failed: list[FailedTool] = []
+        for position, entry in enumerate(entries):
+            try:
+                tools.append(self._tool((*tools_place, position), entry, place))
+            except ConfigError as error:
+                failed.append(FailedTool(_label(entry, position), position, error.problems))
+        config = config.model_copy(update={"tools": tuple(tool.entry for tool in tools)})
+        return LoadedAgent(config, tuple(tools), tuple(failed))
+
+    def _config(self, place: ConfigPath, value: dict[str, Any]) -> AgentConfig:
+        if place:
+            config = check(TypeAdapter(AgentConfig), AgentConfig, self._document, value, place)
+            shared = self._expansion.value.get("namespace")
+            return config if config.namespace or not shared else config.model_copy(update={"namespace": shared})
+        single = check(TypeAdapter(SingleAgentFile), SingleAgentFile, self._document, value)
+        settings = {key: getattr(single, key) for key in single.model_fields_set if key != "agent_name"}
+        return AgentConfig.model_construct(single.model_fields_set, name=single.agent_name, **settings)
+
+    def _tool(self, place: ConfigPath, entry: Any, agent: ConfigPath) -> LoadedTool:
+        problems = [problem for problem in self._expansion.problems if _below(problem.path, place)]
+        if problems:
+            raise ConfigError(problems)
+        secret_paths: frozenset[ConfigPath] = frozenset()
+        if isinstance(entry, dict) and isinstance(entry.get("tool_config") or {}, dict):
+            merged, secret_paths = self._tool_config(place, agent)
+            entry = {**entry, "tool_config": merged}
+        checked = check(TOOL_ENTRY, ToolEntry, self._document, entry, place)
+        return LoadedTool(checked, place[-1] if isinstance(place[-1], int) else 0, self._line(place), secret_paths)
+
+    def _line(self, place: ConfigPath) -> int:
+        return self._document.position(place)[0]
+
+    def _tool_config(self, place: ConfigPath, agent: ConfigPath) -> tuple[dict[str, Any], frozenset[ConfigPath]]:
+        """Merge the defaults of the file and agent with the entry's own, key by key, and find the secret ones."""
+        origins: dict[str, ConfigPath] = {}
+        sources: list[ConfigPath] = [("tool_defaults",), (*agent, "tool_defaults"), (*place, "tool_config")]
+        for source in sources:
+            values = _at(self._expansion.value, source)
+            origins |= {key: (*source, key) for key in values or {}}
+        merged = {key: _at(self._expansion.value, origin) for key, origin in origins.items()}
+        secret: set[ConfigPath] = set()
+        for key, origin in origins.items():
+            for path in self._expansion.referenced:
+                if _below(path, origin):
+                    relative = (key, *path[len(origin) :])
+                    secret.add(relative)
+                    if path in self._expansion.typed:
+                        merged = _replaced(merged, relative, self._expansion.typed[path])
+        return merged, frozenset(secret)
+
+
+def _below(path: ConfigPath, place: ConfigPath) -> bool:
+    return path[: len(place)] == place
+
+
+def _at(value: Any, path: ConfigPath) -> Any:
+    for part in path:
+        if isinstance(value, dict) and isinstance(part, str):
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int):
+            value = value[part]
+        else:
+            return None
+    return value
+
+
+def _replaced(value: Any, path: ConfigPath, new: Any) -> Any:
+    """Return a copy of `value` with `new` at `path`; what lies beside the path is shared."""
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return [_replaced(item, rest, new) if index == first else item for index, item in enumerate(value)]
+    return {key: _replaced(item, rest, new) if key == first else item for key, item in value.items()}
+
+
+def _label(entry: Any, position: int) -> str:
+    if isinstance(entry, dict):
+        for key in ("tool_name", "group_name", "tool_name_prefix", "tool_type"):
+            if isinstance(entry.get(key), str):
+                return str(entry[key])
+    return f"entry {position + 1}"
