@@ -1,0 +1,179 @@
+"""Large contents in chunks of an object store bucket, with a reader and a writer of our own.
+
+nats-py's reader takes ten times as long as its writer and leaks tasks (nats.py issues 703, 596), and its layout keeps
+the chunks' order only if no publish is ever repeated. Here every chunk has a subject of its own,
+`$O.<bucket>.C.<object>.<index>`: chunks may arrive in any order, a repeat is harmless, and a read is the subject form
+of direct get. A TTL on every chunk lets the broker clean up by itself, also after a writer that died.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import math
+import secrets
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Final
+
+from toolmesh_broker.errors import (
+    BrokerRefusedError,
+    BrokerTimeoutError,
+    BrokerUnreachableError,
+    NoRespondersError,
+    PayloadCorruptError,
+    PayloadMissingError,
+)
+from toolmesh_broker.jetstream.api import (
+    OPERATION_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    api_request,
+    publish_acknowledged,
+    until_answered,
+)
+from toolmesh_broker.jetstream.connection import Connection
+from toolmesh_broker.jetstream.requests import Answer, PendingAnswer
+from toolmesh_broker.task_scope import task_scope
+from toolmesh_broker.ttl import whole_seconds
+from toolmesh_contracts.envelopes.values import PayloadRef
+from toolmesh_contracts.headers import MESSAGE_ID, MESSAGE_TTL
+from toolmesh_contracts.names import token
+
+__all__ = ["CHUNK_BYTES", "JetStreamPayloadStore"]
+
+CHUNK_BYTES: Final = 128 * 1024
+_WINDOW: Final = 16
+"""Chunks in flight, either way: 2 MiB of memory."""
+_NOT_FOUND: Final = "404"
+
+
+class JetStreamPayloadStore:
+    """The payloads of one pool. See the port `PayloadStore`."""
+
+    def __init__(self, connection: Connection, bucket: str) -> None:
+        self._connection = connection
+        self._bucket = bucket
+        self._stream = f"OBJ_{bucket}"
+
+    async def put(self, name: str, content: bytes | AsyncIterable[bytes], ttl_s: float) -> PayloadRef:
+        """Store `content`.
+
+        Raises:
+            QueueFullError: the broker's disk or the bucket's limit is full.
+            BrokerError: not stored; what was written of it goes by its TTL.
+        """
+        ttl = str(whole_seconds(ttl_s))
+        object_name = f"{token(name)}.{secrets.token_hex(8)}"
+        digest = hashlib.sha256()
+        size = index = 0
+        free = asyncio.Semaphore(_WINDOW)
+
+        async def write(subject: str, chunk: bytes) -> None:
+            # The subject is new, so it is also the id under which the broker drops a repeat.
+            headers = {MESSAGE_ID: subject, MESSAGE_TTL: ttl}
+            await publish_acknowledged(self._connection, self._stream, subject, chunk, headers)
+            free.release()
+
+        async with task_scope() as group:
+            async for chunk in _rechunked(content):
+                await free.acquire()
+                digest.update(chunk)
+                size += len(chunk)
+                group.create_task(write(self._chunk_subject(object_name, index), chunk))
+                index += 1
+        return PayloadRef(bucket=self._bucket, object=object_name, size=size, sha256=digest.hexdigest())
+
+    async def open(self, ref: PayloadRef) -> AsyncIterator[bytes]:
+        """Read chunk by chunk, verifying on the way."""
+        if ref.bucket != self._bucket:
+            raise PayloadMissingError(f"payload {ref.object} lies in bucket {ref.bucket}, not in {self._bucket}")
+
+        digest = hashlib.sha256()
+        size = 0
+        if ref.size > 0:
+            async for chunk in self._chunks(ref):
+                size += len(chunk)
+                if size > ref.size:
+                    raise PayloadCorruptError(
+                        f"payload {ref.object} is longer than the {ref.size} bytes it should have"
+                    )
+                digest.update(chunk)
+                yield chunk
+        if size != ref.size:
+            raise PayloadCorruptError(f"payload {ref.object} has {size} of {ref.size} bytes")
+        if digest.hexdigest() != ref.sha256:
+            raise PayloadCorruptError(f"payload {ref.object} does not match its SHA-256")
+
+    async def delete(self, ref: PayloadRef) -> None:
+        """Remove it."""
+        if ref.bucket == self._bucket:
+            await api_request(
+                self._connection, f"STREAM.PURGE.{self._stream}", {"filter": self._chunk_subject(ref.object, ">")}
+            )
+
+    # -- internals
+
+    def _chunk_subject(self, object_name: str, index: int | str) -> str:
+        return f"$O.{self._bucket}.C.{object_name}.{index}"
+
+    async def _chunks(self, ref: PayloadRef) -> AsyncIterator[bytes]:
+        """Read the first chunk, which tells the chunk size, then the others with some requests ahead."""
+        first = await self._finish(ref, 0, None)
+        yield first
+        count = math.ceil(ref.size / max(1, len(first)))
+        with contextlib.ExitStack() as registered:
+            ahead: deque[PendingAnswer | None] = deque()
+            for index in range(1, count):
+                while index + len(ahead) < count and len(ahead) < _WINDOW:
+                    ahead.append(await self._begin(ref, index + len(ahead), registered))
+                yield await self._finish(ref, index, ahead.popleft())
+
+    async def _begin(self, ref: PayloadRef, index: int, registered: contextlib.ExitStack) -> PendingAnswer | None:
+        subject = self._get_subject(ref, index)
+        pending = registered.enter_context(self._connection.expect(subject))
+        try:
+            await self._connection.send(subject, b"", reply=pending.reply)
+        except BrokerUnreachableError:
+            return None
+        return pending
+
+    async def _finish(self, ref: PayloadRef, index: int, pending: PendingAnswer | None) -> bytes:
+        """Wait for a chunk; one that does not come is asked for again."""
+        answer: Answer | None = None
+        if pending is not None:
+            with contextlib.suppress(NoRespondersError, BrokerTimeoutError, BrokerUnreachableError):
+                answer = await pending.wait(REQUEST_TIMEOUT_S)
+        if answer is None:
+
+            async def once(try_s: float) -> Answer:
+                return await self._connection.ask(self._get_subject(ref, index), b"", try_s)
+
+            answer = await until_answered(once, OPERATION_TIMEOUT_S)
+
+        if answer.status == _NOT_FOUND:
+            if index == 0:
+                raise PayloadMissingError(
+                    f"payload {ref.object} is not stored", hint="it may have outlived its time to live"
+                )
+            raise PayloadCorruptError(f"payload {ref.object} is cut short: chunk {index} is missing")
+        if answer.status:
+            raise BrokerRefusedError(f"reading payload {ref.object}: {answer.status} {answer.description}")
+        return answer.body
+
+    def _get_subject(self, ref: PayloadRef, index: int) -> str:
+        return f"$JS.API.DIRECT.GET.{self._stream}.{self._chunk_subject(ref.object, index)}"
+
+
+async def _rechunked(content: bytes | AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    if isinstance(content, bytes):
+        for start in range(0, len(content), CHUNK_BYTES):
+            yield content[start : start + CHUNK_BYTES]
+        return
+
+    rest = bytearray()
+    async for piece in content:
+        rest += piece
+        while len(rest) >= CHUNK_BYTES:
+            yield bytes(rest[:CHUNK_BYTES])
+            del rest[:CHUNK_BYTES]
+    if rest:
+        yield bytes(rest)

@@ -1,0 +1,129 @@
+"""Makes the streams, consumers and buckets of a namespace, and never alters one that exists."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any
+
+from toolmesh_broker.errors import BrokerError, StreamMismatchError
+from toolmesh_broker.jetstream.api import ApiError, api_request
+from toolmesh_broker.jetstream.connection import Connection
+from toolmesh_broker.jetstream.layout import LayoutSettings, StreamLayout, memory_layouts, stream_layouts
+from toolmesh_broker.task_scope import task_scope
+
+__all__ = ["keep_provisioned", "provision"]
+
+_log = logging.getLogger(__name__)
+
+_STREAM_NOT_FOUND = 10059
+_CONSUMER_NOT_FOUND = 10014
+_RACED = frozenset({10058, 10105, 10148, 10013, 10012})
+"""Someone else made it between our look and our create."""
+_ABSENT: tuple[Any, ...] = (None, False, 0, -1, "", [], {})
+_UNORDERED = frozenset({"subjects"})
+
+
+async def provision(connection: Connection, pools: Sequence[str], settings: LayoutSettings) -> None:
+    """Make what is missing for these pools.
+
+    Raises:
+        StreamMismatchError: something exists whose configuration breaks a promise; it is left as it is.
+        BrokerError: the broker refuses or does not answer.
+    """
+    for layout in stream_layouts(connection.subjects, pools, settings):
+        await _ensure(connection, layout)
+
+
+@contextlib.asynccontextmanager
+async def keep_provisioned(
+    connection: Connection, pools: Sequence[str], settings: LayoutSettings
+) -> AsyncIterator[None]:
+    """Provision, and inside the block make again what a broker restart takes away: buckets in memory."""
+    await provision(connection, pools, settings)
+    reconnected = asyncio.Event()
+
+    async def again() -> None:
+        while True:
+            await reconnected.wait()
+            reconnected.clear()
+            try:
+                for layout in memory_layouts(connection.subjects, settings):
+                    await _ensure(connection, layout)
+            except BrokerError as error:
+                _log.warning("provisioning after a reconnect failed: %s", error)
+
+    forget = connection.on_reconnect(reconnected.set)
+    async with task_scope() as group:
+        task = group.create_task(again())
+        try:
+            yield
+        finally:
+            forget()
+            task.cancel()
+
+
+async def _ensure(connection: Connection, layout: StreamLayout) -> None:
+    info = await _find(connection, f"STREAM.INFO.{layout.name}", _STREAM_NOT_FOUND)
+    if info is None:
+        info = await _create(connection, f"STREAM.CREATE.{layout.name}", layout.config, f"STREAM.INFO.{layout.name}")
+    _compare(f"stream {layout.name}", layout.config, layout.promises, info["config"])
+
+    for consumer in layout.consumers:
+        place = f"{layout.name}.{consumer.name}"
+        info = await _find(connection, f"CONSUMER.INFO.{place}", _CONSUMER_NOT_FOUND)
+        if info is None:
+            request = {"stream_name": layout.name, "config": consumer.config, "action": "create"}
+            filtered = f"CONSUMER.CREATE.{place}.{consumer.config['filter_subject']}"
+            info = await _create(connection, filtered, request, f"CONSUMER.INFO.{place}")
+        _compare(f"consumer {place}", consumer.config, consumer.promises, info["config"])
+
+
+async def _find(connection: Connection, operation: str, not_found: int) -> dict[str, Any] | None:
+    try:
+        return await api_request(connection, operation)
+    except ApiError as error:
+        if error.error_code == not_found:
+            return None
+        raise
+
+
+async def _create(connection: Connection, operation: str, request: Mapping[str, Any], look: str) -> dict[str, Any]:
+    try:
+        return await api_request(connection, operation, request)
+    except ApiError as error:
+        if error.error_code in _RACED:
+            return await api_request(connection, look)
+        raise
+
+
+def _compare(name: str, wanted: Mapping[str, Any], promises: Iterable[str], found: Mapping[str, Any]) -> None:
+    """Refuse what breaks a promise, warn once of what is merely different."""
+    broken: list[str] = []
+    merely: list[str] = []
+    fields = dict.fromkeys([*promises, *(field for field in wanted if field != "metadata")])
+    promised = set(promises)
+    for field in fields:
+        ours, theirs = _value(wanted, field), _value(found, field)
+        if _same(field, ours, theirs):
+            continue
+        difference = f"{field} is {theirs!r}, expected {ours!r}"
+        (broken if field in promised else merely).append(difference)
+    if broken:
+        raise StreamMismatchError(name, broken)
+    if merely:
+        _log.warning("%s differs from the defaults and is left as it is: %s", name, "; ".join(merely))
+
+
+def _value(config: Mapping[str, Any], field: str) -> Any:
+    if field.startswith("metadata."):
+        return (config.get("metadata") or {}).get(field.removeprefix("metadata."))
+    return config.get(field)
+
+
+def _same(field: str, ours: Any, theirs: Any) -> bool:
+    if field in _UNORDERED:
+        return sorted(ours or ()) == sorted(theirs or ())
+    if ours in _ABSENT and theirs in _ABSENT:
+        return True
+    return bool(ours == theirs)

@@ -1,0 +1,102 @@
+"""A real nats-server of one test's own: loopback, a port without a race, a store below the test's folder."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import sysconfig
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_READY_DEADLINE_S = 15.0
+
+
+@dataclass
+class NatsServerProcess:
+    """One server process that can be killed and started again with the same store and port."""
+
+    folder: Path
+    extra: str = ""
+    port: int = -1
+    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    async def start(self) -> None:
+        """Starts the server and waits until it has written its ports file."""
+        ports = self.folder / "ports"
+        ports.mkdir(parents=True, exist_ok=True)
+        for stale in ports.iterdir():
+            stale.unlink()
+
+        config = self.folder / "nats.conf"
+        config.write_text(
+            f"listen: 127.0.0.1:{self.port}\n"
+            f'ports_file_dir: "{ports}"\n'
+            f'jetstream {{ store_dir: "{self.folder / "store"}" }}\n'
+            f"{self.extra}\n"
+        )
+        binary = Path(sysconfig.get_path("scripts")) / "nats-server"
+        log = (self.folder / "server.log").open("ab")
+        with log:
+            self.process = await asyncio.create_subprocess_exec(str(binary), "-c", str(config), stdout=log, stderr=log)
+        async with asyncio.timeout(_READY_DEADLINE_S):
+            while not (written := list(ports.glob("*.ports"))):
+                assert self.process.returncode is None, (self.folder / "server.log").read_text()
+                await asyncio.sleep(0.01)
+            text = ""
+            while not text.endswith("}"):
+                text = written[0].read_text().strip()
+                await asyncio.sleep(0.005)
+        url = json.loads(text)["nats"][0]
+        self.port = int(url.rsplit(":", 1)[1])
+
+    async def kill(self) -> None:
+        """Ends the server as a crash does: SIGKILL, nothing flushed."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Ends the server in an orderly way."""
+        await self._end(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """Stops the process without closing its sockets: what a half-open connection looks like."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Lets a paused server run on."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    async def _end(self, how: signal.Signals) -> None:
+        if self.process is None or self.process.returncode is not None:
+            return
+        self.process.send_signal(how)
+        try:
+            async with asyncio.timeout(5):
+                await self.process.wait()
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+
+
+@contextlib.asynccontextmanager
+async def nats_server(folder: Path, extra: str = "") -> AsyncIterator[NatsServerProcess]:
+    """A running server with JetStream; `extra` is appended to its configuration."""
+    server = NatsServerProcess(folder, extra)
+    await server.start()
+    try:
+        yield server
+    finally:
+        if server.process is not None and server.process.returncode is None and sys.platform != "win32":
+            server.resume()
+        await server.stop()
