@@ -42,7 +42,8 @@ async def test_writer_never_meets_a_pipe_without_reader(tmp_path: Path) -> None:
     """The FIFO takes lines from before the tool opens it until after it has closed it, and loses none at the end."""
     received: list[str] = []
     pipe = tmp_path / "status.pipe"
-    with status_pipe(pipe, os.geteuid(), received.append):
+    os.mkfifo(pipe)
+    with status_pipe(pipe, received.append):
         for number in range(200):
             descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
             os.write(descriptor, line(f"step {number}"))

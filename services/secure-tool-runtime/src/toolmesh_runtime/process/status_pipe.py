@@ -54,16 +54,13 @@ def _text_of(line: bytes) -> str | None:
 
 
 @contextlib.contextmanager
-def status_pipe(path: Path, owner: int, on_status: Callable[[str], None]) -> Iterator[None]:
-    """Make the FIFO at `path` for user id `owner`, and call `on_status` for each status until the block ends.
+def status_pipe(path: Path, on_status: Callable[[str], None]) -> Iterator[None]:
+    """Drain the FIFO at `path`, and call `on_status` for each status, until the block ends.
 
     The descriptor is open for reading and writing, so that the tool never meets a pipe without a reader and the
     reader never meets an end of file.
     """
-    os.mkfifo(path, 0o600)
-    if owner != os.geteuid():
-        os.chown(path, owner, owner)
-    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         with contextlib.suppress(OSError):  # an unprivileged user may have used up its pipe pages
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

@@ -58,17 +58,17 @@ def find_manifests(toolsets: Sequence[Path]) -> list[Path]:
     return found
 
 
-def find_program(manifest: Path, tool: ToolManifest) -> Program:
+def find_program(manifest: Path, name: str, tool: ToolManifest) -> Program:
     """Find a tool's program: in `tool_dir` below the manifest's folder, then beside that folder.
 
-    Without a `tool_dir` of its own the program may also stand beside the manifest. In each folder it is looked for as
+    When `tool_dir` is the tool's own key, as by default, the program may also stand beside the manifest. In each folder it is looked for as
     `<executable>`, `python/bin/<executable>` and `<executable>.py`.
 
     Raises:
         ProgramMissingError: it is at none of these places; the message lists them.
     """
     tried = []
-    for folder in _folders(manifest, tool):
+    for folder in _folders(manifest, name, tool):
         for relative in (tool.executable, f"python/bin/{tool.executable}", f"{tool.executable}.py"):
             path = folder / relative
             if path.is_file():
@@ -80,11 +80,11 @@ def find_program(manifest: Path, tool: ToolManifest) -> Program:
     )
 
 
-def _folders(manifest: Path, tool: ToolManifest) -> Iterator[Path]:
+def _folders(manifest: Path, name: str, tool: ToolManifest) -> Iterator[Path]:
     home = manifest.parent.absolute()
     yield home / tool.tool_dir
     yield home.parent / tool.tool_dir
-    if "tool_dir" not in tool.model_fields_set:
+    if tool.tool_dir == name:
         yield home
 
 

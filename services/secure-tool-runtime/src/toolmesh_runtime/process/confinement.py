@@ -1,0 +1,89 @@
+"""How a program is started in the sandbox: command, environment, mounts and limits."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import toolmesh_sdk
+from toolmesh_sandbox.backend import Backend
+from toolmesh_sandbox.policy import Mount, Policy
+from toolmesh_sandbox.process import SandboxProcess
+from toolmesh_sandbox.published import publish_files
+from toolmesh_sandbox.workspaces import Workspace
+
+__all__ = ["Confinement", "ToolProgram", "publish_sdk"]
+
+_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_TOOLSET_INSIDE: Final = PurePosixPath("/opt/toolmesh/toolset")
+_SDK_INSIDE: Final = PurePosixPath("/opt/toolmesh/sdk")
+_LAUNCHER: Final = "toolmesh_sdk/launch.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgram:
+    """A program in a published toolset folder.
+
+    Attributes:
+        folder: The published folder on the host.
+        path: The program in it.
+        python: The interpreter to run it with; None runs it as it is.
+        policy: Its profile with its limits, without mounts.
+    """
+
+    folder: Path
+    path: PurePosixPath
+    python: str | None
+    policy: Policy
+
+
+def publish_sdk(base: Path) -> Path:
+    """Copy the SDK to where a tool's own user can read it, and return the folder to import it from."""
+    package = Path(toolmesh_sdk.__file__).parent
+    files = {
+        f"toolmesh_sdk/{path.relative_to(package)}": path
+        for path in package.rglob("*")
+        if "__pycache__" not in path.parts
+    }
+    return publish_files({"toolmesh_sdk": package, **files}, base, "sdk")
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """A backend and the SDK that it shows to Python tools."""
+
+    backend: Backend
+    sdk: Path
+
+    @asynccontextmanager
+    async def start(
+        self, program: ToolProgram, arguments: tuple[str, ...], workspace: Workspace, wall_clock_s: float
+    ) -> AsyncIterator[SandboxProcess]:
+        """Start a program; leaving the block kills all that is left of it.
+
+        Raises:
+            SandboxError: the backend refuses the policy, or can't start anything.
+        """
+        toolset = Mount(program.folder, _TOOLSET_INSIDE)
+        sdk = Mount(self.sdk, _SDK_INSIDE)
+        policy = program.policy.with_mounts(toolset, sdk).with_wall_clock(wall_clock_s)
+        folder, library = self.backend.path_inside(toolset), self.backend.path_inside(sdk)
+        argv = (str(folder / program.path), *arguments)
+        if program.python is not None:
+            argv = (program.python, str(library / _LAUNCHER), *argv)
+        environment = self._environment(folder, self.backend.inside(workspace))
+        async with self.backend.start(argv, environment, policy, workspace) as process:
+            yield process
+
+    @staticmethod
+    def _environment(folder: PurePosixPath, home: PurePosixPath) -> Mapping[str, str]:
+        return {
+            "PATH": _PATH,
+            "LANG": "C.UTF-8",
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "PYTHONPATH": f"{folder}/python:{folder}",
+            "PYTHONUTF8": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }

@@ -1,0 +1,48 @@
+"""What a finished process and its result file mean as the outcome of a call."""
+
+import signal
+from dataclasses import replace
+from typing import Final
+
+from toolmesh_contracts.errors import ErrorCode
+from toolmesh_runtime.process.result_envelope import ToolReturn, failure, read_envelope
+from toolmesh_sandbox.process import Exit
+
+__all__ = ["interpret"]
+
+_LOGGED_STDERR: Final = 16_384
+_SIGNALS: Final = {
+    signal.SIGXCPU: "it used up its CPU time (max_cpu_seconds)",
+    signal.SIGXFSZ: "it wrote a file over its limit (max_file_size_mb)",
+    signal.SIGKILL: "it was killed, perhaps because memory ran out",
+    signal.SIGSEGV: "it crashed (segmentation fault)",
+    signal.SIGABRT: "it aborted",
+}
+
+
+def interpret(ended: Exit, result: bytes | None, unreadable: str, wall_clock_s: float) -> ToolReturn:
+    """Return the outcome.
+
+    Args:
+        ended: How the process ended.
+        result: Content of the result file; None if there is none that can be used.
+        unreadable: Why there is none, if a file is there but was refused.
+        wall_clock_s: The limit that the process had, in seconds.
+    """
+    if ended.setup_failed is not None:
+        message = "the sandbox could not be set up; the tool did not run"
+        return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed)
+    stderr = ended.stderr[-_LOGGED_STDERR:].decode(errors="replace")
+    if ended.timed_out:
+        message = f"the tool ran past its limit of {wall_clock_s:g} s and was stopped"
+        return failure(ErrorCode.SANDBOX_TIMEOUT, message, log=stderr)
+    if result is not None:
+        returned = read_envelope(result)
+        return replace(returned, log=f"{returned.log}\n{stderr}".strip()) if returned.error else returned
+    if unreadable:
+        return failure(ErrorCode.RESULT_TOO_LARGE, f"the tool's result can't be used: {unreadable}", log=stderr)
+    reason = _SIGNALS.get(signal.Signals(ended.signal)) if ended.signal in set(signal.Signals) else None
+    how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
+    last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
+    message = f"the tool's process ended with {how} and left no result"
+    return failure(ErrorCode.EXECUTION_ERROR, ": ".join(part for part in (message, reason or last) if part), log=stderr)

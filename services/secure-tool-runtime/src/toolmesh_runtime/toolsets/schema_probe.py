@@ -1,0 +1,61 @@
+"""Asks a program for the tools it holds: `--schema`, in a sandbox of its own."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.tool_description import ToolDescriptions, parse_tool_descriptions
+from toolmesh_runtime.process.confinement import Confinement, ToolProgram
+
+__all__ = ["ProbeError", "describe_program"]
+
+_CONFIG_FILE: Final = "tool_config.json"
+_SHOWN: Final = 500
+
+
+class ProbeError(ToolmeshError):
+    """Raised when a program can't be asked, or gives no usable answer."""
+
+    default_code = ErrorCode.INIT_ERROR
+
+    def __init__(self, message: str, *, log: str = "") -> None:
+        super().__init__(message, hint="run it with --schema under the manifest's interpreter to see the whole error")
+        self.log = log
+
+
+async def describe_program(
+    confinement: Confinement, program: ToolProgram, *, limit_s: float, tool_config: Mapping[str, Any] | None = None
+) -> ToolDescriptions:
+    """Return what a program says of its tools.
+
+    Args:
+        confinement: The sandbox to start it in.
+        program: What to start.
+        limit_s: Seconds it may take.
+        tool_config: The operator's configuration, for tools whose schema depends on it.
+
+    Raises:
+        ProbeError: it crashed, ran too long or wrote no schema; the message has its last line of stderr.
+        SandboxError: the sandbox can't be had.
+    """
+    async with confinement.backend.workspaces.new() as workspace:
+        arguments = ["--schema"]
+        if tool_config is not None:
+            workspace.write_file(_CONFIG_FILE, json.dumps(tool_config).encode())
+            arguments += ["--config", str(confinement.backend.inside(workspace) / _CONFIG_FILE)]
+        async with confinement.start(program, tuple(arguments), workspace, limit_s) as process:
+            ended = await process.wait()
+    stderr = ended.stderr.decode(errors="replace").strip()
+    if ended.setup_failed is not None:
+        raise ProbeError(f"it could not be started: {ended.setup_failed[:_SHOWN]}", log=stderr)
+    if ended.timed_out:
+        raise ProbeError(f"--schema took longer than {limit_s:g} s", log=stderr)
+    if ended.code != 0:
+        how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
+        last = stderr.splitlines()[-1] if stderr else "it wrote nothing to stderr"
+        raise ProbeError(f"--schema ended with {how}: {last[:_SHOWN]}", log=stderr)
+    try:
+        return parse_tool_descriptions(ended.stdout)
+    except ToolmeshError as error:
+        raise ProbeError(f"--schema gave no usable answer: {error.message}", log=stderr) from error
