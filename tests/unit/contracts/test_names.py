@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmesh_contracts.errors import InvalidNameError
-from toolmesh_contracts.ids import new_uuid7
+from toolmesh_contracts.ids import new_uuid7, uuid7_milliseconds
 from toolmesh_contracts.names import (
     MAX_TOKEN_LENGTH,
     SHARD_COUNT,
@@ -128,3 +128,10 @@ def test_ids_are_uuid_version_7_and_sort_by_time() -> None:
     )
     assert len(set(ids)) == len(ids)
     assert [each[:13] for each in ids] == sorted(each[:13] for each in ids)
+
+
+def test_time_of_an_id_can_be_read_back() -> None:
+    """The milliseconds of a version 7 id; nothing for another version or no id at all."""
+    assert uuid7_milliseconds("01938b3e-5a00-7c6e-9d0a-3f2b1c4d5e6f") == 0x01938B3E5A00
+    assert uuid7_milliseconds("01938b3e-5a00-4c6e-9d0a-3f2b1c4d5e6f") is None
+    assert uuid7_milliseconds("i-1") is None

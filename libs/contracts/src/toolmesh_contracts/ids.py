@@ -2,8 +2,9 @@
 
 import secrets
 import time
+from uuid import UUID
 
-__all__ = ["new_invocation_id", "new_uuid7"]
+__all__ = ["new_invocation_id", "new_uuid7", "uuid7_milliseconds"]
 
 _RANDOM_BITS = 74
 
@@ -21,3 +22,12 @@ def new_uuid7() -> str:
 def new_invocation_id() -> str:
     """Return an id for one call; it is also the broker's deduplication key."""
     return new_uuid7()
+
+
+def uuid7_milliseconds(identifier: str) -> int | None:
+    """Return the Unix time in milliseconds at which a UUID version 7 was made; None for any other text."""
+    try:
+        value = UUID(identifier)
+    except ValueError:
+        return None
+    return value.int >> 80 if value.version == 7 else None

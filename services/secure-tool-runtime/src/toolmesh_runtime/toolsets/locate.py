@@ -61,8 +61,8 @@ def find_manifests(toolsets: Sequence[Path]) -> list[Path]:
 def find_program(manifest: Path, name: str, tool: ToolManifest) -> Program:
     """Find a tool's program: in `tool_dir` below the manifest's folder, then beside that folder.
 
-    When `tool_dir` is the tool's own key, as by default, the program may also stand beside the manifest. In each folder it is looked for as
-    `<executable>`, `python/bin/<executable>` and `<executable>.py`.
+    When `tool_dir` is the tool's own key, as by default, the program may also stand beside the manifest. In each folder
+    it is looked for as `<executable>`, `python/bin/<executable>` and `<executable>.py`.
 
     Raises:
         ProgramMissingError: it is at none of these places; the message lists them.
