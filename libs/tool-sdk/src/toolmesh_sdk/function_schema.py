@@ -1,0 +1,52 @@
+"""The JSON Schema of a function's parameters."""
+
+from __future__ import annotations
+
+from .parameters.base import MISSING, SchemaBook
+from .parameters.records import add_default
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .signature import Parameter
+
+
+def function_schema(parameters: list[Parameter], texts: dict[str, str]) -> dict[str, Any]:
+    """Return the schema of what the model sends; injected parameters are not part of it.
+
+    Args:
+        parameters: The function's parameters.
+        texts: The docstring's text for each.
+    """
+    book = SchemaBook()
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    extra: Any = None
+    for parameter in parameters:
+        if parameter.role == "kwargs":
+            extra = True if parameter.annotation is MISSING else parameter.kind().schema(book)
+        if parameter.role != "argument":
+            continue
+        properties[parameter.name] = _property(parameter, texts.get(parameter.name, ""), book)
+        if parameter.required:
+            required.append(parameter.name)
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    if extra is not None:
+        schema["additionalProperties"] = extra
+    if book.definitions:
+        schema["$defs"] = book.definitions
+    return schema
+
+
+def _property(parameter: Parameter, text: str, book: SchemaBook) -> dict[str, Any]:
+    from .artifacts import artifact_info
+
+    schema = parameter.kind().schema(book)
+    if text:
+        schema["description"] = text
+    if parameter.default is not MISSING and not artifact_info(parameter.kind()).is_artifact:
+        add_default(schema, parameter.default)
+    return schema

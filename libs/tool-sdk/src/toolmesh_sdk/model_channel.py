@@ -1,0 +1,149 @@
+"""Call-backs to the host over its unix socket: newline-delimited JSON-RPC 2.0, one method, `llm/call`."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from json import dumps, loads
+from time import monotonic
+
+from .errors import IPCError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from socket import socket
+    from typing import Any
+
+TIMEOUT_S = 120.0
+REPLY_BYTES = 64 * 1024 * 1024
+
+
+class IPCClient:
+    """One connection, opened on first use and again after it was lost.
+
+    Args:
+        socket_path: Path of the host's socket.
+        timeout_s: How long one call may take, in seconds.
+    """
+
+    __slots__ = ("_buffer", "_connection", "_last_id", "_lock", "_path", "_timeout_s")
+
+    def __init__(self, socket_path: str, timeout_s: float = TIMEOUT_S) -> None:
+        self._path = socket_path
+        self._timeout_s = timeout_s
+        self._connection: socket | None = None
+        self._buffer = b""
+        self._last_id = 0
+        self._lock = allocate_lock()
+
+    def call_llm(
+        self, system_prompt: str, user_prompt: str, temperature: float = 0.7, timeout_s: float | None = None
+    ) -> str:
+        """Ask the model; the host charges it to the caller's task.
+
+        Raises:
+            IPCError: The host refused, answered nonsense, took too long, or is gone.
+        """
+        params = {"system_prompt": system_prompt, "user_prompt": user_prompt, "temperature": temperature}
+        result = self.call("llm/call", params, timeout_s)
+        text = result.get("text") if isinstance(result, dict) else result
+        if not isinstance(text, str):
+            raise IPCError(f"the host's answer to llm/call has no text: {str(result)[:200]}")
+        return text
+
+    def call(self, method: str, params: dict[str, Any], timeout_s: float | None = None) -> Any:
+        """Call one method and return its `result`.
+
+        Raises:
+            IPCError: As `call_llm`.
+        """
+        limit = self._timeout_s if timeout_s is None else timeout_s
+        with self._lock:
+            self._last_id += 1
+            identifier = str(self._last_id)
+            request = {"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}
+            try:
+                connection = self._connect(limit)
+                connection.sendall(dumps(request).encode("ascii") + b"\n")
+                reply = self._reply_to(identifier, connection, monotonic() + limit)
+            except TimeoutError:
+                # A late answer is told from the next call's by its id, so the connection may stay.
+                raise IPCError(f"no answer to {method} within {limit:g} s", retryable=True) from None
+            except OSError as problem:
+                self._disconnect()
+                raise IPCError(f"the connection to the host failed: {problem}", retryable=True) from problem
+        return _result_of(reply)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._disconnect()
+
+    def _connect(self, limit: float) -> socket:
+        if self._connection is None:
+            import socket
+
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connection.settimeout(limit)
+                connection.connect(self._path)
+            except OSError:
+                connection.close()
+                raise
+            self._connection = connection
+        self._connection.settimeout(limit)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._buffer = b""
+
+    def _reply_to(self, identifier: str, connection: socket, deadline: float) -> dict[str, Any]:
+        while True:
+            line = self._read_line(connection, deadline)
+            try:
+                reply = loads(line)
+            except ValueError:
+                raise IPCError(f"the host's answer is not JSON: {line[:200]!r}") from None
+            if not isinstance(reply, dict):
+                raise IPCError(f"the host's answer is not an object: {line[:200]!r}")
+            # Notifications and answers to calls that timed out are not ours; an answer without an id is.
+            if "method" not in reply and str(reply.get("id") or identifier) == identifier:
+                return reply
+
+    def _read_line(self, connection: socket, deadline: float) -> bytes:
+        # Joined once: adding to bytes would copy a large reply for each part of it.
+        parts = [self._buffer]
+        size = len(self._buffer)
+        while b"\n" not in parts[-1]:
+            remaining = deadline - monotonic()
+            if remaining <= 0 or size > REPLY_BYTES:
+                self._buffer = b"".join(parts)
+                if remaining <= 0:
+                    raise TimeoutError
+                raise ConnectionError(f"an answer of more than {REPLY_BYTES} bytes")
+            connection.settimeout(remaining)
+            try:
+                part = connection.recv(1 << 16)
+            except TimeoutError:
+                self._buffer = b"".join(parts)
+                raise
+            if not part:
+                raise ConnectionError("the host closed it")
+            parts.append(part)
+            size += len(part)
+        line, _, self._buffer = b"".join(parts).partition(b"\n")
+        return line
+
+
+def _result_of(reply: dict[str, Any]) -> Any:
+    problem = reply.get("error")
+    if isinstance(problem, dict):
+        code, message = problem.get("code"), problem.get("message")
+        raise IPCError(f"IPC error {code}: {message}", code=code if isinstance(code, int) else None)
+    if problem is not None:
+        raise IPCError(f"IPC error: {problem}")
+    if "result" not in reply:
+        raise IPCError(f"the host's answer has neither result nor error: {str(reply)[:200]}")
+    return reply["result"]
