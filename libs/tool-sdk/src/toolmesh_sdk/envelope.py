@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _OWN_WORDS = ("ToolError", "IPCError", "InvalidArgumentsError", "UnknownToolError", "ResultNotSerialisableError")
+"""Errors whose message is a sentence that was written to be read."""
 
 
 def success_envelope(result: Any) -> str:
@@ -26,9 +27,11 @@ def success_envelope(result: Any) -> str:
 
 def error_envelope(problem: BaseException) -> str:
     """Return the envelope of a failure: words for the model, and `error_detail` for programs."""
-    kind, message = _explained(problem)
+    kind, message = type(problem).__name__, _message(problem)
     detail = {"type": kind, "message": message, "retryable": _is_retryable(problem)}
-    return dumps({"result": None, "error": f"Execution error: {message}", "error_detail": detail})
+    # A bare message of Python's ("'city'" of a KeyError) means nothing without the type.
+    words = message if kind in _OWN_WORDS else f"{kind}: {message}"
+    return dumps({"result": None, "error": f"Execution error: {words}", "error_detail": detail})
 
 
 def exit_code(problem: BaseException) -> int:
@@ -36,19 +39,14 @@ def exit_code(problem: BaseException) -> int:
     return {"ToolCancelledError": 143, "KeyboardInterrupt": 130}.get(type(problem).__name__, 0)
 
 
-def _explained(problem: BaseException) -> tuple[str, str]:
-    kind = type(problem).__name__
+def _message(problem: BaseException) -> str:
+    if isinstance(problem, SystemExit):
+        return f"the tool ended itself by sys.exit({problem.code!r}) before it returned a result"
     try:
         text = str(problem)
     except Exception:  # noqa: BLE001 - an author's __str__ may fail in any way
         text = ""
-    if isinstance(problem, SystemExit):
-        return "ToolExited", f"the tool ended itself by sys.exit({problem.code!r}) before it returned a result"
-    if isinstance(problem, KeyboardInterrupt):
-        return kind, "the call was interrupted"
-    if kind in _OWN_WORDS and text:
-        return kind, text
-    return kind, f"{kind}: {text}" if text else kind
+    return text or "no message"
 
 
 def _is_retryable(problem: BaseException) -> bool:
