@@ -37,8 +37,7 @@ class CallRefusedError(ToolmeshError):
     """Raised for an invocation that must not run.
 
     Attributes:
-        invocation: The call, if it could be read; else None.
-        answer: The caller may be told: the signature of a known executor was right.
+        invocation: The call, if a known executor signed it and it could be read: then its caller is told.
     """
 
     def __init__(
@@ -48,11 +47,9 @@ class CallRefusedError(ToolmeshError):
         *,
         hint: str = "",
         invocation: Invocation | None = None,
-        answer: bool = True,
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.invocation = invocation
-        self.answer = answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +76,12 @@ class Verifier:
         try:
             headers = InvocationHeaders.parse(delivery.headers)
         except ToolmeshError as error:
-            raise CallRefusedError(error.code, error.message, answer=False) from error
+            raise CallRefusedError(error.code, error.message) from error
         claims = self._verify(delivery, headers, now)
         try:
             invocation = decode(Invocation, delivery.body)
         except MalformedMessageError as error:
-            raise CallRefusedError(error.code, error.message, answer=False) from error
+            raise CallRefusedError(error.code, error.message) from error
         self._compare(invocation, headers, claims)
         return AdmittedCall(invocation, headers, claims)
 
@@ -102,7 +99,7 @@ class Verifier:
             verify_call(headers.signature, call, self.executor_keys)
             return tokens.verify(headers.token, self.issuer_keys, audience=self.namespace, issuer=self.issuer, now=now)
         except IdentityError as error:
-            raise CallRefusedError(ErrorCode.AUTHENTICATION_FAILED, error.message, answer=False) from error
+            raise CallRefusedError(ErrorCode.AUTHENTICATION_FAILED, error.message) from error
 
     def _compare(self, invocation: Invocation, headers: InvocationHeaders, claims: Claims) -> None:
         pairs = {

@@ -71,6 +71,7 @@ class Discovery:
     confinement: Confinement
     inventory: Inventory = field(default_factory=Inventory)
     _answers: dict[ToolProgram, _Answer] = field(default_factory=dict)
+    _sources: set[Path] = field(default_factory=set)
 
     async def read(self) -> Inventory:
         """Read everything, and replace the inventory.
@@ -102,8 +103,14 @@ class Discovery:
         self.inventory = Inventory(tools, tuple(problems))
         return self.inventory
 
+    def folders(self) -> set[Path]:
+        """Return the folders whose files decide what the next reading gives."""
+        folders = {path if path.is_dir() else path.parent for path in self.settings.toolsets}
+        return folders | self._sources
+
     def _publish(self, manifest: Path, name: str, tool: ToolManifest) -> ToolProgram:
         found = find_program(manifest, name, tool)
+        self._sources.add(found.folder)
         folder = publish_tree(found.folder, self.settings.base, "toolset")
         if not found.is_python and not os.access(folder / found.path, os.X_OK):
             raise ProgramMissingError(

@@ -1,0 +1,198 @@
+"""Runs the tool of an admitted call, and makes its result."""
+
+import errno
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from toolmesh_broker.claim_check import check_in
+from toolmesh_broker.ledger import KEPT_AFTER_DEADLINE_S
+from toolmesh_broker.ports import PayloadStore
+from toolmesh_broker.reply_sender import ReplySender
+from toolmesh_broker.ttl import seconds_until
+from toolmesh_contracts.envelopes.invocation import Invocation
+from toolmesh_contracts.envelopes.reply import Result, StatusState
+from toolmesh_contracts.errors import ErrorCode, MalformedMessageError, ToolmeshError
+from toolmesh_contracts.wire import check_json_object, encode
+from toolmesh_contracts.worker_config import WorkerLimits
+from toolmesh_identity.claims import Claims
+from toolmesh_runtime.admission import AdmittedCall
+from toolmesh_runtime.artifacts import place_artifacts, read_payload, store_outputs
+from toolmesh_runtime.metrics import WorkerMetrics
+from toolmesh_runtime.outcome import failed_result, redacted, run_result
+from toolmesh_runtime.process.confinement import Confinement
+from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
+from toolmesh_runtime.process.tool_run import FinishedRun, RunLimits, run_tool
+from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
+from toolmesh_sandbox.errors import SandboxError, SandboxExhaustedError
+from toolmesh_sandbox.outputs import OutputLimits
+from toolmesh_sandbox.workspaces import Workspace
+from toolmesh_telemetry.logs import get_logger
+from toolmesh_telemetry.redaction import Redactor
+
+__all__ = ["ToolCalls"]
+
+_log: Final = get_logger(__name__)
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_LARGEST_MESSAGE: Final = 512 * 1024
+_PINNED: Final = ("id", "work_email")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalls:
+    """Everything that running a tool needs, beside the call."""
+
+    worker: str
+    confinement: Confinement
+    payloads: PayloadStore
+    limits: WorkerLimits
+    redactor: Redactor
+    metrics: WorkerMetrics
+
+    async def run(
+        self,
+        call: AdmittedCall,
+        tool: LoadedTool,
+        sender: ReplySender,
+        config: Mapping[str, Any],
+        secrets: tuple[str, ...],
+        attempt: int,
+    ) -> Result:
+        """Run the tool once. Whatever goes wrong is a result, but cancellation."""
+        invocation = call.invocation
+        try:
+            with self.redactor.hiding(secrets):
+                return await self._run(call, tool, sender, config, secrets, attempt)
+        except SandboxExhaustedError as error:
+            return self._failed(invocation, attempt, ErrorCode.RESOURCE_EXHAUSTED, str(error))
+        except SandboxError as error:
+            _log.error("the sandbox failed", invocation=invocation.id, reason=str(error))
+            message = "the sandbox could not be set up; the tool did not run"
+            return self._failed(invocation, attempt, ErrorCode.SANDBOX_FAILED, message)
+        except ToolmeshError as error:
+            return self._failed(invocation, attempt, error.code, error.message)
+        except OSError as error:
+            _log.error("the call's files failed", invocation=invocation.id, reason=str(error))
+            if error.errno in _FULL:
+                return self._failed(invocation, attempt, ErrorCode.RESOURCE_EXHAUSTED, "the worker's disk is full")
+            message = f"the call's files could not be prepared: {error.strerror}"
+            return self._failed(invocation, attempt, ErrorCode.SANDBOX_FAILED, message)
+        except Exception:
+            # The caller is owed an answer, whatever is wrong with this worker.
+            _log.exception("a call failed in a way nobody foresaw", invocation=invocation.id)
+            message = "the worker failed; its log has the details"
+            return self._failed(invocation, attempt, ErrorCode.INTERNAL_ERROR, message)
+
+    async def _run(
+        self,
+        call: AdmittedCall,
+        tool: LoadedTool,
+        sender: ReplySender,
+        config: Mapping[str, Any],
+        secrets: tuple[str, ...],
+        attempt: int,
+    ) -> Result:
+        invocation = call.invocation
+        arguments = await self._arguments(invocation)
+
+        async def prepare(workspace: Workspace, folder: CallFolder) -> RunnerArgs:
+            placed = await place_artifacts(
+                invocation.artifacts, self.payloads, workspace, folder, self.limits.artifact_bytes
+            )
+            return RunnerArgs(
+                folder=folder,
+                tool_name=tool.own_name,
+                arguments=arguments,
+                tool_config=config,
+                caller=invocation.caller,
+                invocation=invocation.id,
+                attempt=attempt,
+                deadline_ms=invocation.deadline_ms,
+                artifacts=placed,
+                volume_mounts=invocation.volume_mounts,
+                user_profile=_profile(invocation, call.claims),
+            )
+
+        own_limit_s = min(tool.timeout_s, (invocation.timeout_ms or 2**62) / 1000)
+        wall_clock_s = min(own_limit_s, max(0.1, seconds_until(invocation.deadline_ms)))
+        sender.status(StatusState.STARTED)
+        async with run_tool(
+            self.confinement,
+            tool.program,
+            prepare,
+            wall_clock_s=wall_clock_s,
+            limits=self._run_limits(),
+            on_status=lambda text: sender.status(StatusState.PROGRESS, self.redactor.exact(text)),
+        ) as run:
+            self._observe(tool, run)
+            result = await self._result(invocation, tool, run, secrets, attempt)
+        if result.error is not None and result.error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
+            return self._failed(
+                invocation, attempt, ErrorCode.DEADLINE_EXCEEDED, "the tool was stopped at the call's deadline"
+            )
+        return result
+
+    async def _arguments(self, invocation: Invocation) -> bytes:
+        limit = self.limits.arguments_bytes
+        if invocation.arguments_payload is not None:
+            data = await read_payload(self.payloads, invocation.arguments_payload, limit, "arguments")
+        else:
+            data = b"{}" if invocation.arguments is msgspec.UNSET else bytes(invocation.arguments)
+        try:
+            return bytes(check_json_object(data, "arguments"))
+        except MalformedMessageError as error:
+            raise ToolmeshError(error.message, code=ErrorCode.INVALID_ARGUMENTS, hint=error.hint) from error
+
+    async def _result(
+        self, invocation: Invocation, tool: LoadedTool, run: FinishedRun, secrets: tuple[str, ...], attempt: int
+    ) -> Result:
+        returned = redacted(run.returned, secrets)
+        ttl_s = seconds_until(invocation.deadline_ms, KEPT_AFTER_DEADLINE_S)
+        prefix = f"{invocation.id}.{attempt}"
+        stored = await store_outputs(run, self.payloads, prefix, ttl_s)
+        if returned.log:
+            _log.info("the tool's process said", invocation=invocation.id, tool=tool.name, details=returned.log)
+        result = run_result(invocation, self.worker, attempt, returned, stored, run.usage, tool.version)
+        document = {"message": result.message, "data": None if returned.data is None else msgspec.Raw(returned.data)}
+        payload = await check_in(self.payloads, f"{prefix}.result", msgspec.json.encode(document), ttl_s)
+        if payload is not None:
+            result = msgspec.structs.replace(result, message="", data=msgspec.UNSET, payload=payload)
+        if (size := len(encode(result))) > _LARGEST_MESSAGE:
+            message = f"the result's files and descriptions take {size} bytes, at most {_LARGEST_MESSAGE} are sent"
+            return self._failed(invocation, attempt, ErrorCode.RESULT_TOO_LARGE, message)
+        return result
+
+    def _run_limits(self) -> RunLimits:
+        return RunLimits(
+            result_bytes=self.limits.result_bytes,
+            outputs=OutputLimits(
+                files=self.limits.artifacts,
+                file_bytes=self.limits.artifact_bytes,
+                total_bytes=self.limits.artifacts_total_bytes,
+            ),
+        )
+
+    def _observe(self, tool: LoadedTool, run: FinishedRun) -> None:
+        self.metrics.wall_seconds.labels(tool.name).observe(run.usage.wall_ms / 1000)
+        self.metrics.cpu_seconds.labels(tool.name).observe(run.usage.cpu_ms / 1000)
+        self.metrics.memory_bytes.labels(tool.name).set(run.usage.peak_memory_bytes)
+
+    def _failed(self, invocation: Invocation, attempt: int, code: ErrorCode, message: str) -> Result:
+        return failed_result(invocation, self.worker, attempt, code, message)
+
+
+def _profile(invocation: Invocation, claims: Claims) -> dict[str, Any]:
+    """Return the caller's profile: unsigned, but for what the token says of who it is."""
+    profile: Any = {}
+    if invocation.user_profile is not msgspec.UNSET:
+        profile = json.loads(bytes(invocation.user_profile))
+    if not isinstance(profile, dict):
+        profile = {}
+    pinned = {"id": claims.subject, **{key: claims.profile[key] for key in _PINNED if key in claims.profile}}
+    unpinned = {key: value for key, value in profile.items() if key not in {*_PINNED, "workEmail"}}
+    if "work_email" in pinned:
+        pinned["workEmail"] = pinned["work_email"]
+    return unpinned | pinned

@@ -1,0 +1,100 @@
+"""The worker: takes as many calls as it has slots, until it is asked to stop."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from toolmesh_broker.ports import Broker, Delivery, Intake, Message
+from toolmesh_contracts.envelopes.invocation import Cancel
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.headers import SCHEMA
+from toolmesh_contracts.wire import decode
+from toolmesh_runtime.one_call import CallHandler
+from toolmesh_runtime.running_calls import RunningCalls, StopReason
+from toolmesh_telemetry.logs import get_logger
+
+__all__ = ["Worker"]
+
+_log: Final = get_logger(__name__)
+_KILL_S: Final = 10.0
+_STOPPED: Final = StopReason(
+    ErrorCode.WORKER_LOST, "the worker was stopped during the call; whether the tool's effects happened is unknown"
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Worker:
+    """Pulls and drains.
+
+    Attributes:
+        slots: Calls at once.
+        drain_s: Seconds that running calls may go on after a stop was asked for.
+    """
+
+    name: str
+    pool: str
+    slots: int
+    drain_s: float
+    broker: Broker
+    handler: CallHandler
+    calls: RunningCalls
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    @property
+    def busy(self) -> int:
+        """Slots in use."""
+        return len(self._tasks)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Take and run calls until `stop` is set; then hand back what waits, and let what runs come to its end."""
+        control = self.broker.subjects.control(self.pool, self.name)
+        async with self.broker.subscribe(control, self._on_control), asyncio.TaskGroup() as group:
+            pulling = group.create_task(self._pull(group))
+            await stop.wait()
+            pulling.cancel()
+            await asyncio.wait({pulling})
+            await self._drain()
+
+    async def _pull(self, group: asyncio.TaskGroup) -> None:
+        async with self.broker.consume(self.pool, lambda: self.slots - len(self._tasks)) as intake:
+            async for delivery in intake:
+                self._start(group, delivery, intake)
+
+    def _start(self, group: asyncio.TaskGroup, delivery: Delivery, intake: Intake) -> None:
+        def done(task: "asyncio.Task[None]") -> None:
+            self._tasks.discard(task)
+            intake.wake()
+
+        task = group.create_task(self._guarded(delivery))
+        self._tasks.add(task)
+        task.add_done_callback(done)
+
+    async def _guarded(self, delivery: Delivery) -> None:
+        try:
+            await self.handler.handle(delivery)
+        except Exception:
+            # One call's fault must not end the others; this one comes again.
+            _log.exception("a delivery failed in a way nobody foresaw", subject=delivery.subject)
+
+    async def _drain(self) -> None:
+        if not self._tasks:
+            return
+        _log.info("draining", calls=len(self._tasks), seconds=self.drain_s)
+        _, late = await asyncio.wait(self._tasks, timeout=self.drain_s)
+        if not late:
+            return
+        self.calls.stop_all(_STOPPED)
+        _, stuck = await asyncio.wait(late, timeout=_KILL_S)
+        for task in stuck:
+            task.cancel()
+
+    async def _on_control(self, message: Message) -> None:
+        try:
+            cancel = decode(Cancel, message.body, message.headers.get(SCHEMA))
+        except ToolmeshError as error:
+            _log.warning("a control message can't be read", reason=str(error))
+            return
+        call = self.calls.get(cancel.invocation)
+        if call is not None and call.executor == cancel.executor:
+            reason = f"the call was cancelled: {cancel.reason}" if cancel.reason else "the call was cancelled"
+            call.stop(StopReason(ErrorCode.CANCELLED, reason))
