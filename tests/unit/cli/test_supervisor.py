@@ -80,7 +80,7 @@ async def test_a_configuration_error_is_not_tried_again(tmp_path: Path) -> None:
 
 async def test_stop_waits_for_a_child_that_drains(tmp_path: Path) -> None:
     """SIGTERM first, and time to finish; nothing is started again."""
-    code = "import signal,sys; signal.signal(signal.SIGTERM, lambda *_: (print('drained', flush=True), sys.exit(0)));"
+    code = "import os,signal,sys; signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'drained\\n'), sys.exit(0)));"
     async with supervise([_program(tmp_path, code + _READY + "time.sleep(60)")], Terminal(io.StringIO(), {})) as (one,):
         await asyncio.wait_for(one.ready.wait(), _DEADLINE_S)
         assert await one.stop(grace_s=_DEADLINE_S)

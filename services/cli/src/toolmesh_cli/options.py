@@ -13,11 +13,13 @@ DataFolder = Annotated[
         "--data",
         metavar="FOLDER",
         help="Where the mesh keeps its keys, state and logs; commands find a running mesh there. "
-        "Default: $TOOLMESH_DATA, else a folder below your own data folder.",
+        "Default: $TOOLMESH_HOME, else a folder below your own data folder.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="How many worker processes to start.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, max=64, help="How many worker processes to start.", metavar="N")
+]
 AllowUnsandboxed = Annotated[
     bool,
     typer.Option("--allow-unsandboxed", help="Run tools WITHOUT isolation, where bubblewrap can't run (macOS)."),

@@ -12,7 +12,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def stop_requests(first: Callable[[], None], again: Callable[[], None]) -> Iterator[None]:
+def stop_requests(first: Callable[[], object], again: Callable[[], object]) -> Iterator[None]:
     """Call `first` at the first signal and `again` at each later one, inside the block.
 
     Call it in the main thread's event loop.

@@ -1,0 +1,60 @@
+"""Calls a tool as an agent does: its names, settings and scopes of the tool, from its file."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from toolmesh_cli.agent_files import find_agent_files
+from toolmesh_cli.mesh_connection import MeshConnection, development_tokens_of
+from toolmesh_client.result import CallResult
+from toolmesh_contracts.config_problems import ConfigError
+from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_executor.agent_files import load_agents
+from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
+from toolmesh_executor.registry import build_registry
+from toolmesh_identity.development import DevelopmentIssuer
+
+__all__ = ["AgentCaller", "agent_caller"]
+
+
+class AgentCaller:
+    """One agent, ready to call its tools."""
+
+    def __init__(self, agent: str, dispatcher: Dispatcher, mesh: MeshConnection) -> None:
+        self._agent = agent
+        self._dispatcher = dispatcher
+        self._mesh = mesh
+
+    async def call(
+        self, tool: str, arguments: bytes, timeout_s: float | None, on_status: Callable[[Status], None]
+    ) -> CallResult:
+        """Call the tool that the agent knows as `tool`; whatever goes wrong is in the result.
+
+        Raises:
+            ToolmeshError: there is no token.
+        """
+        token = await self._mesh.tokens()
+        return await self._dispatcher.dispatch(
+            self._agent, tool, arguments, token, on_status=on_status, timeout_s=timeout_s
+        )
+
+
+def agent_caller(agent: str, files: Sequence[Path], mesh: MeshConnection) -> AgentCaller:
+    """Load the agent files and return a caller for one of their agents.
+
+    Raises:
+        ToolmeshError: there are no files, or none has this agent.
+    """
+    issuer = DevelopmentIssuer(Path(development_tokens_of(mesh.profile, "--agent").folder))
+    loaded = load_agents(find_agent_files(files), mesh.profile.namespace, os.environ)
+    if agent not in loaded.agents and loaded.problems:
+        raise ConfigError(loaded.problems)
+    if not files:
+        raise ToolmeshError(
+            "no agent files are known",
+            code=ErrorCode.INVALID_CONFIGURATION,
+            hint="add --agents FILE, or start the mesh with `toolmesh up --agents FILE`",
+        )
+    verifier = TokenVerifier(keys=issuer.issuer_public_keys(), namespace=mesh.profile.namespace, issuer=issuer.name)
+    return AgentCaller(agent, Dispatcher(build_registry(loaded.agents.values()), mesh.client, verifier), mesh)

@@ -1,0 +1,106 @@
+"""How a call's result is shown: as text for a person, or as one JSON document for a program."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolmesh_cli import exit_codes
+from toolmesh_cli.failures import Failure
+from toolmesh_cli.terminal import Terminal, visible
+from toolmesh_client.result import CallResult
+from toolmesh_contracts.envelopes.reply import Outcome
+from toolmesh_contracts.errors import ErrorCode
+
+__all__ = ["exit_code_of_result", "failure_document", "print_json", "print_result", "result_document"]
+
+_RAW_CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def exit_code_of_result(result: CallResult) -> int:
+    """Return how the command ends for a result; partial counts as done, waiting for a person does not."""
+    if result.error is not None:
+        return exit_codes.exit_code_of(result.error.code)
+    return exit_codes.OK if result.outcome in {Outcome.OK, Outcome.PARTIAL} else exit_codes.FAILED
+
+
+def print_result(result: CallResult, stdout: Terminal, stderr: Terminal) -> None:
+    """Write the result's text to stdout, or its error to stderr."""
+    if result.error is not None:
+        stderr.error(result.error.code, result.error.message, result.error.hint)
+        for note in result.notes:
+            stderr.warning(note)
+        return
+    if result.outcome is not Outcome.OK:
+        stderr.warning(f"the tool's outcome is {result.outcome}")
+    if text := result.text():
+        stdout.line(visible(text))
+
+
+def result_document(result: CallResult, saved: Mapping[str, str]) -> dict[str, Any]:
+    """Return the document of `--json`; `saved` gives the paths of artifacts that were saved."""
+    usage, error = result.usage, result.error
+    return {
+        "outcome": result.outcome.value,
+        "message": result.message,
+        "data": result.data,
+        "error": None
+        if error is None
+        else {
+            "code": error.code.value,
+            "message": error.message,
+            "type": error.type,
+            "retryable": error.retryable,
+            "hint": error.hint,
+        },
+        "artifacts": [
+            {
+                "filename": one.filename,
+                "mime_type": one.mime_type,
+                "size": one.size,
+                "sha256": one.sha256,
+                "saved_as": saved.get(one.filename),
+            }
+            for one in result.artifacts
+        ],
+        "inline_outputs": [
+            {"name": one.name, "mime_type": one.mime_type, "content": one.content, "is_base64": one.is_binary}
+            for one in result.inline_outputs
+        ],
+        "notes": list(result.notes),
+        "usage": None
+        if usage is None
+        else {"wall_ms": usage.wall_ms, "cpu_ms": usage.cpu_ms, "peak_memory_bytes": usage.peak_memory_bytes},
+        "tool": result.tool,
+        "pool": result.pool,
+        "worker": result.worker,
+        "attempt": result.attempt,
+        "invocation": result.invocation,
+    }
+
+
+def failure_document(failure: Failure) -> dict[str, Any]:
+    """Return the document of `--json` for a call that never was accepted; fewer keys, the same meaning."""
+    error = {
+        "code": str(failure.code),
+        "message": failure.message,
+        "type": "",
+        "retryable": False,
+        "hint": failure.hint,
+    }
+    return {
+        "outcome": Outcome.ERROR.value,
+        "message": failure.message,
+        "data": None,
+        "error": error | {"retryable": failure.code == ErrorCode.BROKER_UNREACHABLE},
+        "artifacts": [],
+        "inline_outputs": [],
+        "notes": [],
+        "usage": None,
+    }
+
+
+def print_json(document: Mapping[str, Any], stdout: Terminal) -> None:
+    """Write one JSON document in one line; what a terminal could take for a command is escaped."""
+    text = json.dumps(document, ensure_ascii=False)
+    stdout.line(_RAW_CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text))

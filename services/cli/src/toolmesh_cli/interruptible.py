@@ -1,0 +1,40 @@
+"""Waits for a result that Ctrl-C can withdraw."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from toolmesh_cli import exit_codes
+from toolmesh_cli.failures import CommandFailedError
+from toolmesh_cli.stop_requests import stop_requests
+from toolmesh_contracts.errors import ErrorCode
+
+__all__ = ["interruptible"]
+
+R = TypeVar("R")
+
+
+async def interruptible(work: Coroutine[Any, Any, R]) -> R:
+    """Return the work's result; Ctrl-C and SIGTERM cancel the work.
+
+    Raises:
+        CommandFailedError: it was cancelled that way.
+    """
+    task = asyncio.create_task(work)
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        interrupted = True
+        task.cancel()
+
+    with stop_requests(first=interrupt, again=interrupt):
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not interrupted:
+                task.cancel()
+                raise
+            raise CommandFailedError(
+                "interrupted; the call was withdrawn", code=ErrorCode.CANCELLED, exit_code=exit_codes.CANCELLED
+            ) from None

@@ -1,0 +1,244 @@
+"""The command `toolmesh`: its options and help. What a command does is imported when it runs."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from toolmesh_cli import exit_codes
+from toolmesh_cli.options import AllowUnsandboxed, AsJson, DataFolder, Workers
+
+__all__ = ["app", "main"]
+
+_EXIT_CODES_HELP = """\b
+Exit codes: 0 ok, 1 the tool failed, 2 usage or configuration, 3 unreachable,
+4 denied, 5 timed out, 130 interrupted."""
+
+app = typer.Typer(
+    name="toolmesh",
+    help="Run an agent's tools in sandboxed workers, called over NATS JetStream.",
+    epilog=f"""\b
+Examples:
+  toolmesh demo
+  toolmesh up --workers 2 --tools examples/weather
+  toolmesh call weather --args '{{"city": "Oslo"}}'
+  toolmesh tools list
+
+{_EXIT_CODES_HELP}""",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+tools_app = typer.Typer(
+    help="What the mesh serves.",
+    epilog="\b\nExample:\n  toolmesh tools list --json",
+    rich_markup_mode=None,
+    no_args_is_help=False,
+)
+app.add_typer(tools_app, name="tools")
+
+
+@app.callback(invoke_without_command=True)
+def _without_command(context: typer.Context) -> None:
+    _help_if_bare(context)
+
+
+@tools_app.callback(invoke_without_command=True)
+def _tools_without_command(context: typer.Context) -> None:
+    _help_if_bare(context)
+
+
+def _help_if_bare(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(exit_codes.USAGE)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  toolmesh up --tools examples/weather
+  toolmesh up --workers 4 --tools tools/ --agents agents/ --pool web
+  toolmesh up --broker nats://broker.example:4222 --broker-creds me.creds --tools tools/
+
+Ctrl-C lets running calls finish; a second Ctrl-C ends everything at once."""
+)
+def up(
+    tools: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Toolset folder, its manifest, or a folder of toolset folders. Repeatable.", metavar="FOLDER"
+        ),
+    ] = None,
+    agents: Annotated[
+        list[Path] | None,
+        typer.Option(help="Agent file, or a folder of them. Repeatable.", metavar="FILE|FOLDER"),
+    ] = None,
+    workers: Workers = 1,
+    data: DataFolder = None,
+    namespace: Annotated[str, typer.Option(help="Keeps meshes on one broker apart.", metavar="NAME")] = "default",
+    pool: Annotated[str, typer.Option(help="Pool that the workers serve.", metavar="NAME")] = "default",
+    broker: Annotated[
+        str | None, typer.Option(help="Use this NATS server instead of an own one.", metavar="URL")
+    ] = None,
+    broker_creds: Annotated[Path | None, typer.Option(help="The server's .creds file for us.", metavar="FILE")] = None,
+    broker_nkey: Annotated[Path | None, typer.Option(help="Our nkey seed file.", metavar="FILE")] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="bwrap, or prlimit-only (limits, no isolation of files).", metavar="MODE")
+    ] = "bwrap",
+    allow_unsandboxed: AllowUnsandboxed = False,
+) -> int:
+    """Start broker, executor and workers in one go, and keep them running until Ctrl-C."""
+    from toolmesh_cli.mesh_connection import folder_of
+    from toolmesh_cli.mesh_options import MeshOptions
+    from toolmesh_cli.up import run_up
+
+    options = MeshOptions.of_command_line(
+        tools=tools or [],
+        agents=agents or [],
+        workers=workers,
+        data_folder=folder_of(data),
+        namespace=namespace,
+        pool=pool,
+        broker_url=broker,
+        broker_creds=broker_creds,
+        broker_nkey=broker_nkey,
+        sandbox=sandbox,
+        allow_unsandboxed=allow_unsandboxed,
+    )
+    return asyncio.run(run_up(options))
+
+
+@app.command(
+    epilog=f"""\b
+Examples:
+  toolmesh call weather --args '{{"city": "Oslo"}}'
+  echo '{{"city": "Oslo"}}' | toolmesh call weather --args-file - --json
+  toolmesh call outlook_fahrenheit --agent weather_agent --args '{{"city": "Oslo"}}'
+
+Statuses go to stderr, the result to stdout. Ctrl-C withdraws the call.
+
+{_EXIT_CODES_HELP}"""
+)
+def call(
+    tool: Annotated[
+        str, typer.Argument(help="The tool's name; with --agent, the name the agent gives it.", metavar="TOOL")
+    ],
+    args: Annotated[str | None, typer.Option(help="The arguments, a JSON object.", metavar="JSON")] = None,
+    args_file: Annotated[
+        str | None, typer.Option(help="Read the arguments from a file; - is stdin.", metavar="FILE|-")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Call it as this agent: its name and settings of the tool.", metavar="AGENT")
+    ] = None,
+    agents: Annotated[
+        list[Path] | None,
+        typer.Option(help="Agent files to use instead of the running mesh's.", metavar="FILE|FOLDER"),
+    ] = None,
+    as_json: AsJson = False,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds until the call is given up.", min=0.001, metavar="SECONDS")
+    ] = None,
+    pool: Annotated[
+        str | None, typer.Option(help="Needed only when several pools serve the tool.", metavar="POOL")
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Call with exactly these scopes instead of all that the mesh's owner has. Repeatable.", metavar="SCOPE"
+        ),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Call on behalf of this user.", metavar="USER")] = None,
+    save_artifacts: Annotated[
+        Path | None, typer.Option(help="Save the files that the tool made here.", metavar="FOLDER")
+    ] = None,
+    data: DataFolder = None,
+) -> int:
+    """Call one tool of a running mesh and print its result."""
+    from toolmesh_cli.call import CallOptions, run_call
+
+    options = CallOptions(
+        tool=tool,
+        arguments=args,
+        arguments_file=args_file,
+        agent=agent,
+        agent_files=tuple(agents or ()),
+        as_json=as_json,
+        timeout_s=timeout,
+        pool=pool,
+        scopes=None if scope is None else tuple(scope),
+        user=user,
+        save_artifacts=save_artifacts,
+        data_folder=data,
+    )
+    return asyncio.run(run_call(options))
+
+
+@tools_app.command("list", epilog="\b\nExamples:\n  toolmesh tools list\n  toolmesh tools list --json")
+def tools_list(as_json: AsJson = False, data: DataFolder = None) -> int:
+    """List the tools that live workers serve, and what could not be loaded."""
+    from toolmesh_cli.tools import run_tools_list
+
+    return asyncio.run(run_tools_list(data, as_json=as_json))
+
+
+@app.command(epilog="\b\nExample:\n  toolmesh demo")
+def demo(workers: Workers = 2, allow_unsandboxed: AllowUnsandboxed = False) -> int:
+    """Start a mesh on the repository's examples, call their tools, and stop again."""
+    from toolmesh_cli.demo import run_demo
+
+    return asyncio.run(run_demo(workers, allow_unsandboxed=allow_unsandboxed))
+
+
+@app.command(epilog="\b\nExamples:\n  toolmesh version\n  toolmesh version --json")
+def version(as_json: AsJson = False) -> int:
+    """Show the versions of toolmesh and of what it runs on."""
+    from toolmesh_cli.version import print_version
+
+    return print_version(as_json=as_json)
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process with its exit code."""
+    try:
+        code = app(standalone_mode=False, prog_name="toolmesh")
+    except TyperException as error:
+        code = _report_usage(error)
+    except BrokenPipeError:
+        # The reader of our output went away; what is still buffered must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exit_codes.FAILED
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the top: a person gets one line
+        code = _report(error)
+    sys.exit(code or exit_codes.OK)
+
+
+def _report_usage(error: TyperException) -> int:
+    from toolmesh_cli.terminal import Terminal
+
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "toolmesh"
+    Terminal.stderr().error("USAGE", error.format_message(), hint=f"see: {path} --help")
+    return exit_codes.USAGE
+
+
+def _report(error: BaseException) -> int:
+    from toolmesh_cli.failures import describe
+    from toolmesh_cli.terminal import Terminal
+
+    if os.environ.get("TOOLMESH_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    failure = describe(error)
+    if failure is None:
+        message = f"{type(error).__name__}: {error}"
+        Terminal.stderr().error("INTERNAL_ERROR", message, hint="set TOOLMESH_DEBUG=1 to see where it comes from")
+        return exit_codes.FAILED
+    Terminal.stderr().error(failure.code, failure.message, failure.hint)
+    return failure.exit_code

@@ -1,0 +1,188 @@
+"""A whole mesh: broker, executor and workers, started together and stopped in order."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from toolmesh_broker.identities import Executor, Identity, Provisioner, Worker
+from toolmesh_broker.jetstream.broker import connect as connect_to_broker
+from toolmesh_cli.agent_files import find_agent_files
+from toolmesh_cli.child_environment import executor_environment, worker_environment
+from toolmesh_cli.child_process import ChildProgram
+from toolmesh_cli.mesh_broker import BrokerAccess, mesh_broker
+from toolmesh_cli.mesh_catalog import complete_listing
+from toolmesh_cli.mesh_files import (
+    DRAIN_S,
+    MeshState,
+    client_profile,
+    executor_config,
+    worker_config,
+    write_config,
+    write_state,
+)
+from toolmesh_cli.mesh_listing import MeshListing
+from toolmesh_cli.mesh_options import MeshOptions
+from toolmesh_cli.sandbox_check import check_sandbox
+from toolmesh_cli.supervisor import KeptProcess, supervise
+from toolmesh_cli.terminal import Terminal
+from toolmesh_cli.toolset_folders import load_toolsets
+from toolmesh_client.profile import PROFILE_NAME, ClientProfile, write_profile
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_identity.development import DevelopmentIssuer
+
+__all__ = ["Mesh", "running_mesh"]
+
+_CLIENT: Final = Executor("client")
+_EXECUTOR: Final = Executor("executor-1")
+_READY_S: Final = 60.0
+_DRAIN_MARGIN_S: Final = 10.0
+_EXECUTOR_GRACE_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """A mesh that serves."""
+
+    options: MeshOptions
+    profile: ClientProfile
+    listing: MeshListing
+    parts: Sequence[KeptProcess]
+
+    def kill(self) -> None:
+        """End every child at once."""
+        for part in self.parts:
+            part.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What was found before anything starts."""
+
+    options: MeshOptions
+    manifests: tuple[Path, ...]
+    agents: tuple[Path, ...]
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        return tuple(Worker(self.options.pool, f"worker-{number}") for number in range(1, self.options.workers + 1))
+
+
+@contextlib.asynccontextmanager
+async def running_mesh(options: MeshOptions, terminal: Terminal) -> AsyncIterator[Mesh]:
+    """Start a mesh and keep it running inside the block; then drain it and stop it.
+
+    Raises:
+        ToolmeshError: before anything starts, what is wrong with the options or the files they name.
+        ExceptionGroup: a part can't start.
+    """
+    plan = _plan(options, terminal)
+    _make_private(options.data_folder)
+    issuer = DevelopmentIssuer.create_or_load(options.data_folder / "keys")
+    identities: tuple[Identity, ...] = (_CLIENT, _EXECUTOR, *plan.workers)
+    profile_file = options.data_folder / PROFILE_NAME
+    async with mesh_broker(options, identities, terminal) as broker:
+        terminal.step("broker", f"listens on {broker.url}")
+        async with _provisioned(broker, options.pool):
+            programs = _write_programs(plan, broker, issuer)
+            async with supervise(programs, terminal) as parts:
+                await _all_ready(parts, terminal)
+                profile = client_profile(options, _CLIENT.id, broker.connection(_CLIENT), issuer)
+                listing = await complete_listing(profile, [worker.id for worker in plan.workers])
+                write_state(options.data_folder, _state(plan))
+                write_profile(options.data_folder, profile)
+                try:
+                    yield Mesh(options, profile, listing, parts)
+                finally:
+                    profile_file.unlink(missing_ok=True)
+                await _drain(parts, terminal)
+    terminal.step("broker", "stopped")
+
+
+def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
+    check_sandbox(options.sandbox)
+    manifests = load_toolsets(options.tools)
+    tools = sum(len(manifest.tools) for manifest in manifests)
+    terminal.step("tools", f"{tools} in {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
+    for manifest in manifests:
+        for problem in manifest.problems:
+            terminal.warning(str(problem))
+    return _Plan(options, tuple(manifest.path for manifest in manifests), find_agent_files(options.agents))
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+    (folder / "logs").mkdir(mode=0o700, exist_ok=True)
+
+
+@contextlib.asynccontextmanager
+async def _provisioned(broker: BrokerAccess, pool: str) -> AsyncIterator[None]:
+    async with (
+        connect_to_broker(broker.connection(Provisioner())) as connection,
+        connection.provisioned((pool,)),
+    ):
+        yield
+
+
+def _write_programs(plan: _Plan, broker: BrokerAccess, issuer: DevelopmentIssuer) -> list[ChildProgram]:
+    folder = plan.options.data_folder
+    programs = []
+    for worker in plan.workers:
+        config = worker_config(plan.options, worker.id, broker.connection(worker), plan.manifests, issuer)
+        path = write_config(folder / "services", worker.id, config)
+        programs.append(_program(worker.id, "toolmesh_runtime", path, folder, worker_environment()))
+    config = executor_config(plan.options, _EXECUTOR.id, broker.connection(_EXECUTOR), plan.agents, issuer)
+    path = write_config(folder / "services", "executor", config)
+    return [*programs, _program("executor", "toolmesh_executor", path, folder, executor_environment())]
+
+
+def _program(name: str, module: str, config: Path, folder: Path, environment: dict[str, str]) -> ChildProgram:
+    return ChildProgram(name, (sys.executable, "-m", module, str(config)), environment, folder / "logs" / f"{name}.log")
+
+
+async def _all_ready(parts: Sequence[KeptProcess], terminal: Terminal) -> None:
+    try:
+        async with asyncio.timeout(_READY_S), asyncio.TaskGroup() as group:
+            for part in parts:
+                group.create_task(_tell_ready(part, terminal))
+    except TimeoutError as error:
+        late = ", ".join(part.program.name for part in parts if not part.ready.is_set())
+        raise ToolmeshError(
+            f"not ready within {_READY_S:.0f} s: {late}",
+            code=ErrorCode.DEADLINE_EXCEEDED,
+            hint=f"see the logs in {parts[0].program.log_file.parent}",
+        ) from error
+
+
+async def _tell_ready(part: KeptProcess, terminal: Terminal) -> None:
+    await part.ready.wait()
+    terminal.step(part.program.name, f"ready (pid {part.pid})")
+
+
+async def _drain(parts: Sequence[KeptProcess], terminal: Terminal) -> None:
+    """Stop the workers first, so that their calls' results still reach who waits for them."""
+    workers = [part for part in parts if part.program.name != "executor"]
+    others = [part for part in parts if part not in workers]
+    terminal.step("stopping", "running calls may finish; Ctrl-C again ends everything at once")
+    await _stop_all(workers, DRAIN_S + _DRAIN_MARGIN_S, terminal)
+    await _stop_all(others, _EXECUTOR_GRACE_S, terminal)
+
+
+async def _stop_all(parts: Sequence[KeptProcess], grace_s: float, terminal: Terminal) -> None:
+    async def stop(part: KeptProcess) -> None:
+        ended_itself = await part.stop(grace_s)
+        terminal.step(part.program.name, "stopped" if ended_itself else f"killed after {grace_s:.0f} s")
+
+    async with asyncio.TaskGroup() as group:
+        for part in parts:
+            group.create_task(stop(part))
+
+
+def _state(plan: _Plan) -> MeshState:
+    agents = tuple(str(path) for path in plan.agents)
+    return MeshState(pool=plan.options.pool, workers=plan.options.workers, agents=agents)

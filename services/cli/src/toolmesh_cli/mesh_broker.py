@@ -1,0 +1,85 @@
+"""The mesh's broker: one of our own, kept running, or someone else's."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
+from toolmesh_broker.identities import Identity
+from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_cli.mesh_options import ExternalBroker, MeshOptions
+from toolmesh_cli.terminal import Terminal
+
+__all__ = ["BrokerAccess", "mesh_broker"]
+
+_FIRST_PAUSE_S: Final = 0.2
+_LONGEST_PAUSE_S: Final = 10.0
+
+
+class BrokerAccess(Protocol):
+    """Where the broker is, and how each part of the mesh connects to it."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+
+    def connection(self, identity: Identity) -> ConnectionSettings:
+        """How to connect as `identity`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _External:
+    broker: ExternalBroker
+    namespace: str
+
+    @property
+    def url(self) -> str:
+        return self.broker.url
+
+    def connection(self, identity: Identity) -> ConnectionSettings:
+        return ConnectionSettings(
+            servers=(self.broker.url,),
+            namespace=self.namespace,
+            identity=identity.name,
+            credentials_file=self.broker.credentials_file,
+            nkey_seed_file=self.broker.nkey_seed_file,
+        )
+
+
+@contextlib.asynccontextmanager
+async def mesh_broker(
+    options: MeshOptions, identities: Iterable[Identity], terminal: Terminal
+) -> AsyncIterator[BrokerAccess]:
+    """Run an embedded broker inside the block, started again if it dies; or give access to the external one.
+
+    Raises:
+        ToolmeshError: the embedded broker does not start, or the data folder is in use.
+    """
+    if options.broker is not None:
+        yield _External(options.broker, options.namespace)
+        return
+    settings = EmbeddedSettings(
+        data_folder=options.data_folder,
+        namespace=options.namespace,
+        pools=(options.pool,),
+        identities=tuple(identities),
+    )
+    async with EmbeddedServer.start(settings) as server, asyncio.TaskGroup() as group:
+        keeper = group.create_task(_keep_running(server, terminal), name="broker keeper")
+        try:
+            yield server
+        finally:
+            keeper.cancel()
+
+
+async def _keep_running(server: EmbeddedServer, terminal: Terminal) -> None:
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        ended = await server.wait_exited()
+        terminal.warning(f"the broker ended ({ended.text}); it starts again in {pause_s:g} s")
+        await asyncio.sleep(pause_s)
+        await server.restart()
+        terminal.step("broker", f"runs again on {server.url}")
+        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)

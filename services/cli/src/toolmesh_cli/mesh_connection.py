@@ -1,0 +1,79 @@
+"""How a command reaches the mesh that runs in a data folder."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from toolmesh_client.connect import connect
+
+from toolmesh_client.client import Client
+from toolmesh_client.profile import (
+    PROFILE_NAME,
+    ClientProfile,
+    DevelopmentTokens,
+    data_folder,
+    read_profile,
+    settings_from,
+)
+from toolmesh_client.tokens import TokenSource
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+
+__all__ = ["MeshConnection", "connect_to_mesh", "development_tokens_of", "folder_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeshConnection:
+    """A client of a running mesh, and who it is there."""
+
+    client: Client
+    profile: ClientProfile
+    tokens: TokenSource
+
+
+def folder_of(given: Path | None) -> Path:
+    """Return the data folder that a command uses."""
+    return (data_folder() if given is None else given).absolute()
+
+
+@contextlib.asynccontextmanager
+async def connect_to_mesh(
+    folder: Path | None, *, user: str | None = None, scopes: Sequence[str] | None = None
+) -> AsyncIterator[MeshConnection]:
+    """Connect to the running mesh as its owner, or as `user`, or with other scopes.
+
+    Raises:
+        ToolmeshError: no mesh runs here, it can't be reached, or it lets nobody choose who to be.
+    """
+    profile = read_profile(folder_of(folder) / PROFILE_NAME)
+    if user is not None or scopes is not None:
+        profile = _speak_as(profile, user, scopes)
+    settings = settings_from(profile)
+    async with connect(settings) as client:
+        yield MeshConnection(client, profile, settings.tokens)
+
+
+def development_tokens_of(profile: ClientProfile, what: str) -> DevelopmentTokens:
+    """Return the profile's development issuer.
+
+    Raises:
+        ToolmeshError: it has none, so `what` is not possible.
+    """
+    if isinstance(profile.tokens, DevelopmentTokens):
+        return profile.tokens
+    raise ToolmeshError(
+        f"{what} needs a mesh with a development issuer",
+        code=ErrorCode.INVALID_CONFIGURATION,
+        hint="here the token alone says who calls and what is allowed",
+    )
+
+
+def _speak_as(profile: ClientProfile, user: str | None, scopes: Sequence[str] | None) -> ClientProfile:
+    tokens = development_tokens_of(profile, "--user or --scope")
+    tokens = msgspec.structs.replace(
+        tokens,
+        subject=tokens.subject if user is None else user,
+        scopes=tokens.scopes if scopes is None else tuple(scopes),
+    )
+    return msgspec.structs.replace(profile, tokens=tokens)

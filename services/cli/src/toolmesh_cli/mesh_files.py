@@ -1,0 +1,162 @@
+"""Writes what the parts of a mesh read at their start: configuration without secrets, naming key files by path.
+
+A worker's file names its own broker seed, its pool's private sealing keys and public keys; nothing else.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_cli.mesh_options import MeshOptions
+from toolmesh_client.profile import ClientProfile, DevelopmentTokens
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_identity.development import DevelopmentIssuer
+
+__all__ = [
+    "MeshState",
+    "client_profile",
+    "executor_config",
+    "read_state",
+    "worker_config",
+    "write_config",
+    "write_state",
+]
+
+DRAIN_S: Final = 30
+_STATE_NAME: Final = "mesh.json"
+_OWNER: Final = "developer"
+_HEADER: Final = "# Written by `toolmesh up` at every start; changes here are lost.\n"
+
+
+class MeshState(msgspec.Struct, frozen=True, kw_only=True):
+    """What other commands need to know of a running mesh, besides the client's profile."""
+
+    pool: str
+    workers: int
+    agents: tuple[str, ...]
+    """Agent files."""
+
+
+def worker_config(
+    options: MeshOptions,
+    worker_id: str,
+    connection: ConnectionSettings,
+    manifests: Sequence[Path],
+    issuer: DevelopmentIssuer,
+) -> dict[str, Any]:
+    """Return one worker's configuration."""
+    return {
+        "namespace": options.namespace,
+        "pool": options.pool,
+        "worker_id": worker_id,
+        "broker": _broker(connection),
+        "toolsets": [str(path) for path in manifests],
+        "sandbox": {"mode": options.sandbox} | ({"allow_direct": True} if options.sandbox == "direct" else {}),
+        "keys": {
+            "issuer": str(issuer.issuer_public_file),
+            "executors": str(issuer.executor_public_file),
+            "sealing": str(issuer.sealing_key_file(options.pool)),
+        },
+        "drain_seconds": DRAIN_S,
+        "health": {"port": 0},
+    }
+
+
+def executor_config(
+    options: MeshOptions,
+    executor_id: str,
+    connection: ConnectionSettings,
+    agents: Sequence[Path],
+    issuer: DevelopmentIssuer,
+) -> dict[str, Any]:
+    """Return the executor's configuration."""
+    return {
+        "namespace": options.namespace,
+        "executor_id": executor_id,
+        "broker": _broker(connection),
+        "agents": [str(path) for path in agents],
+        "keys": {
+            "signing": str(issuer.executor_key_file),
+            "issuer": str(issuer.issuer_public_file),
+            "issuer_name": issuer.name,
+            "sealing": {options.pool: str(issuer.sealing_public_file(options.pool))},
+        },
+        "health": {"port": 0},
+    }
+
+
+def client_profile(
+    options: MeshOptions, executor: str, connection: ConnectionSettings, issuer: DevelopmentIssuer
+) -> ClientProfile:
+    """Return how programs on this machine call the mesh's tools, as the developer who started it."""
+    return ClientProfile(
+        namespace=options.namespace,
+        broker_url=connection.servers[0],
+        executor=executor,
+        identity=connection.identity,
+        executor_key_file=str(issuer.executor_key_file),
+        tokens=DevelopmentTokens(folder=str(issuer.folder), subject=_OWNER, scopes=("*",)),
+        nkey_seed_file=_text(connection.nkey_seed_file),
+        credentials_file=_text(connection.credentials_file),
+        sealing_key_files={options.pool: str(issuer.sealing_public_file(options.pool))},
+    )
+
+
+def write_config(folder: Path, name: str, config: Mapping[str, Any]) -> Path:
+    """Write a part's configuration to `<folder>/<name>.yaml` (mode 0600), and return its path."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"{name}.yaml"
+    _replace(path, _HEADER + yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+    return path
+
+
+def write_state(data_folder: Path, state: MeshState) -> None:
+    """Tell other commands of this mesh."""
+    _replace(data_folder / _STATE_NAME, json.dumps(msgspec.to_builtins(state), indent=2) + "\n")
+
+
+def read_state(data_folder: Path) -> MeshState:
+    """Read what `write_state` wrote.
+
+    Raises:
+        ToolmeshError: there is none: no mesh was started here.
+    """
+    path = data_folder / _STATE_NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=MeshState)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ToolmeshError(
+            f"no mesh was started in {data_folder}: {path} can't be used",
+            code=ErrorCode.BROKER_UNREACHABLE,
+            hint="start it with `toolmesh up`",
+        ) from error
+
+
+def _broker(connection: ConnectionSettings) -> dict[str, Any]:
+    files = {
+        "nkey_seed_file": _text(connection.nkey_seed_file),
+        "credentials_file": _text(connection.credentials_file),
+    }
+    return {"url": connection.servers[0]} | {key: path for key, path in files.items() if path is not None}
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

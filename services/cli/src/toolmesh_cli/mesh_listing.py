@@ -1,0 +1,105 @@
+"""What a mesh serves now: read once from the catalog and the heartbeats."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from toolmesh_broker.ports import Broker, Entry, InitialDone
+from toolmesh_contracts.envelopes.catalog import CatalogEntry, Heartbeat, ToolProblem
+from toolmesh_contracts.errors import MalformedMessageError
+from toolmesh_contracts.wire import decode
+
+__all__ = ["ListedTool", "MeshListing", "describe_problem", "read_listing"]
+
+M = TypeVar("M", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """One tool of one pool.
+
+    Attributes:
+        newest: The entry of the newest version.
+        workers: Who serves it, in any version.
+        versions: How many versions are served at once.
+    """
+
+    newest: CatalogEntry
+    workers: tuple[str, ...]
+    versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeshListing:
+    """Everything that workers told."""
+
+    entries: tuple[CatalogEntry, ...]
+    heartbeats: tuple[Heartbeat, ...]
+
+    @property
+    def workers(self) -> tuple[Heartbeat, ...]:
+        """The live workers."""
+        return tuple(one for one in self.heartbeats if one.kind == "worker")
+
+    def tools(self) -> list[ListedTool]:
+        """Return each pool's tools by name."""
+        groups: defaultdict[tuple[str, str], list[CatalogEntry]] = defaultdict(list)
+        for entry in self.entries:
+            groups[entry.pool, entry.tool].append(entry)
+        return [_listed(groups[key]) for key in sorted(groups)]
+
+    def tools_of(self, worker: str) -> int:
+        """Return how many tools a worker has published."""
+        return sum(entry.worker == worker for entry in self.entries)
+
+    def problems(self) -> dict[ToolProblem, tuple[str, ...]]:
+        """Return what could not be loaded, each with the workers that say so."""
+        told: defaultdict[ToolProblem, list[str]] = defaultdict(list)
+        for heartbeat in self.heartbeats:
+            for problem in heartbeat.problems:
+                told[problem].append(heartbeat.instance)
+        return {problem: tuple(sorted(workers)) for problem, workers in told.items()}
+
+
+def describe_problem(problem: ToolProblem, workers: tuple[str, ...]) -> str:
+    """Return one line for a person about what could not be loaded."""
+    place = problem.source or problem.tool
+    return f"{place}: {problem.message} [{problem.code}] on {', '.join(workers)}"
+
+
+async def read_listing(broker: Broker) -> MeshListing:
+    """Read what the mesh serves now. Entries of a newer version that can't be read are left out.
+
+    Raises:
+        BrokerError: the broker does not answer.
+    """
+    subjects = broker.subjects
+    entries = await _read_all(broker, subjects.catalog_bucket(), CatalogEntry)
+    heartbeats = await _read_all(broker, subjects.heartbeat_bucket(), Heartbeat)
+    return MeshListing(entries, heartbeats)
+
+
+async def _read_all(broker: Broker, bucket: str, kind: type[M]) -> tuple[M, ...]:
+    found: dict[str, M] = {}
+    async with broker.keyvalue(bucket).watch() as changes:
+        async for change in changes:
+            if isinstance(change, InitialDone):
+                break
+            if isinstance(change, Entry):
+                try:
+                    found[change.key] = decode(kind, change.value)
+                except MalformedMessageError:
+                    found.pop(change.key, None)
+            else:
+                found.pop(change.key, None)
+    return tuple(found.values())
+
+
+def _listed(entries: list[CatalogEntry]) -> ListedTool:
+    return ListedTool(
+        newest=max(entries, key=lambda entry: entry.discovered_ms),
+        workers=tuple(sorted(entry.worker for entry in entries)),
+        versions=len({entry.version for entry in entries}),
+    )

@@ -1,0 +1,105 @@
+"""What `toolmesh up` was asked for, checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.names import validate_namespace, validate_pool
+
+__all__ = ["ExternalBroker", "MeshOptions"]
+
+_SANDBOXES: Final = ("bwrap", "prlimit-only")
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalBroker:
+    """A NATS server that is not ours, and the file that lets us in (at most one of the two)."""
+
+    url: str
+    credentials_file: Path | None = None
+    nkey_seed_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshOptions:
+    """Which mesh to start.
+
+    Attributes:
+        tools: Toolset folders, manifests, or folders of toolset folders.
+        agents: Agent files, or folders of them.
+        workers: How many worker processes.
+        data_folder: Keys, state and logs; made private.
+        namespace: Keeps meshes on one broker apart.
+        pool: The workers' pool.
+        broker: None starts a broker of our own.
+        sandbox: `bwrap`, `prlimit-only` or `direct`.
+    """
+
+    tools: tuple[Path, ...]
+    data_folder: Path
+    agents: tuple[Path, ...] = ()
+    workers: int = 1
+    namespace: str = "default"
+    pool: str = "default"
+    broker: ExternalBroker | None = None
+    sandbox: str = "bwrap"
+
+    @classmethod
+    def of_command_line(
+        cls,
+        *,
+        tools: Sequence[Path],
+        agents: Sequence[Path],
+        workers: int,
+        data_folder: Path,
+        namespace: str,
+        pool: str,
+        broker_url: str | None,
+        broker_creds: Path | None,
+        broker_nkey: Path | None,
+        sandbox: str,
+        allow_unsandboxed: bool,
+    ) -> "MeshOptions":
+        """Check the options of the command line.
+
+        Raises:
+            ToolmeshError: one is missing or not allowed, or two contradict each other.
+        """
+        if not tools:
+            raise _usage("no tools are given", hint="add --tools FOLDER, such as --tools examples/weather")
+        if sandbox not in _SANDBOXES:
+            raise _usage(f"--sandbox {sandbox!r} is not allowed", hint=f"use {' or '.join(_SANDBOXES)}")
+        for place in agents:
+            if not place.exists():
+                raise _usage(f"agent file {place} is not there", hint="give an agent file or a folder of them")
+        return cls(
+            tools=tuple(tools),
+            agents=tuple(agents),
+            workers=workers,
+            data_folder=data_folder.absolute(),
+            namespace=validate_namespace(namespace),
+            pool=validate_pool(pool),
+            broker=_external(broker_url, broker_creds, broker_nkey),
+            sandbox="direct" if allow_unsandboxed else sandbox,
+        )
+
+
+def _external(url: str | None, credentials: Path | None, nkey: Path | None) -> ExternalBroker | None:
+    if url is None:
+        if credentials is not None or nkey is not None:
+            raise _usage("broker credentials are given without --broker", hint="add --broker URL")
+        return None
+    if credentials is not None and nkey is not None:
+        raise _usage("--broker-creds and --broker-nkey exclude each other", hint="give one of them")
+    if "@" in url:
+        raise _usage(
+            "--broker holds a user or password, which every user of this machine could read",
+            hint="use --broker-creds or --broker-nkey",
+        )
+    return ExternalBroker(url, *(None if file is None else file.absolute() for file in (credentials, nkey)))
+
+
+def _usage(message: str, hint: str) -> ToolmeshError:
+    return ToolmeshError(message, code=ErrorCode.INVALID_CONFIGURATION, hint=hint)

@@ -1,0 +1,213 @@
+"""A mesh from start to stop, and what commands do with it: real processes throughout."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.support.mesh_processes import alive, processes_of
+from tests.support.running_mesh import RunningMesh, run_toolmesh, running_mesh, start_toolmesh
+from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, WRITING, write_toolset
+
+pytestmark = pytest.mark.timeout(120)
+
+_AGENT = """
+agents:
+  - name: parrot
+    tools:
+      - tool_type: builtin
+        tool_name: repeat_after_me
+        tool_config: {_str_binary: echo}
+"""
+
+
+def _sample_tools(folder: Path) -> Path:
+    return write_toolset(
+        folder / "samples",
+        {
+            "echo": (ECHO, {}),
+            "fail": (FAILING, {}),
+            "sleep": (SLEEPING, {"timeout_seconds": 20}),
+            "write": (WRITING, {}),
+            "guarded": (ECHO.replace("def echo", "def guarded").replace("tool_cli(echo)", "tool_cli(guarded)"),
+                        {"required_scopes": ["tool:guarded:use"]}),
+            "brief": (SLEEPING.replace("def sleep", "def brief").replace("tool_cli(sleep)", "tool_cli(brief)"),
+                      {"timeout_seconds": 1}),
+        },
+    )  # fmt: skip
+
+
+async def test_a_mesh_from_start_to_stop(tmp_path: Path) -> None:
+    """Ready line, calls with every documented exit code, the list, and an end that leaves nothing behind."""
+    agents = tmp_path / "parrot.yaml"
+    agents.write_text(_AGENT)
+    async with running_mesh([_sample_tools(tmp_path)], workers=2, agents=[agents]) as mesh:
+        assert "6 tools in pool default, 2 workers; try: toolmesh call " in mesh.ready_line
+        assert "\x1b" not in mesh.ready_line
+        await _calls_end_as_documented(mesh)
+        await _json_documents_have_one_shape(mesh)
+        await _artifacts_are_saved(mesh, tmp_path / "saved")
+        await _the_list_shows_tools_and_workers(mesh)
+
+        started = processes_of(mesh.data_folder)
+        assert len(started) >= 4, "two workers, the executor and the broker"
+        assert await mesh.interrupt() == 0, "".join(mesh.progress)
+        assert not alive(started)
+        assert not (mesh.data_folder / "client.json").exists()
+        assert "\x1b" not in "".join(mesh.progress)
+
+        late = await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')
+        assert (late.code, late.stdout) == (3, "")
+        assert "toolmesh up" in late.stderr
+
+
+async def _calls_end_as_documented(mesh: RunningMesh) -> None:
+    done = await mesh.toolmesh("call", "echo", "--args", '{"text": "hello"}')
+    assert done.code == 0, done.stderr + mesh.logs()
+    assert done.stdout.startswith("you said hello\n")
+    assert "echoing hello" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+    through_stdin = await mesh.toolmesh("call", "echo", "--args-file", "-", stdin=b'{"text": "piped"}')
+    assert through_stdin.stdout.startswith("you said piped\n")
+
+    renamed = await mesh.toolmesh("call", "repeat_after_me", "--agent", "parrot", "--args", '{"text": "hi"}')
+    assert renamed.code == 0, renamed.stderr
+    assert renamed.stdout.startswith("you said hi\n")
+
+    for arguments, code, said in [
+        (["fail", "--args", '{"reason": "it rains"}'], 1, "failed because it rains"),
+        (["ecko"], 2, "echo"),
+        (["echo", "--args", "{text}"], 2, "error [INVALID_ARGUMENTS]"),
+        (["echo", "--args", "{}"], 2, "text"),
+        (["echo", "--args", '{"text": "x"}', "--pool", "nowhere"], 2, "nowhere"),
+        (["guarded", "--args", '{"text": "x"}', "--scope", "tool:other:use"], 4, "tool:guarded:use"),
+        (
+            ["repeat_after_me", "--agent", "parrot", "--scope", "tool:x:y", "--args", '{"text": "x"}'],
+            4,
+            "agent:parrot:invoke",
+        ),
+        (["brief", "--args", '{"seconds": 30}'], 5, "error [SANDBOX_TIMEOUT]"),
+        (["sleep", "--args", '{"seconds": 15}', "--timeout", "1"], 5, "error ["),
+    ]:
+        ended = await mesh.toolmesh("call", *arguments)
+        assert ended.code == code, (arguments, ended)
+        assert said in ended.stderr, (arguments, ended)
+        assert ended.stdout == ""
+
+    allowed = await mesh.toolmesh("call", "guarded", "--args", '{"text": "x"}', "--scope", "tool:guarded:use")
+    assert allowed.code == 0, allowed.stderr
+
+
+async def _json_documents_have_one_shape(mesh: RunningMesh) -> None:
+    keys = {"outcome", "message", "data", "error", "artifacts", "usage"}
+    done = await mesh.toolmesh("call", "echo", "--json", "--args", '{"text": "ü"}')
+    document = json.loads(done.stdout)
+    assert document.keys() >= keys
+    assert (document["outcome"], document["data"], document["error"]) == ("ok", {"text": "ü"}, None)
+    assert document["usage"]["wall_ms"] > 0
+    assert done.stdout.count("\n") == 1
+
+    for tool, code, exit_code in [("fail", "TOOL_ERROR", 1), ("nothing_like_it", "TOOL_NOT_FOUND", 2)]:
+        failed = await mesh.toolmesh("call", tool, "--json", "--args", '{"reason": "x"}')
+        document = json.loads(failed.stdout)
+        assert document.keys() >= keys
+        assert (document["outcome"], document["error"]["code"], failed.code) == ("error", code, exit_code)
+
+
+async def _artifacts_are_saved(mesh: RunningMesh, folder: Path) -> None:
+    arguments = json.dumps({"name": "report.txt", "text": "all is well " * 20_000})
+    done = await mesh.toolmesh("call", "write", "--json", "--args", arguments, "--save-artifacts", str(folder))
+    assert done.code == 0, done.stderr
+    (artifact,) = json.loads(done.stdout)["artifacts"]
+    assert artifact["saved_as"] == str(folder / "report.txt")
+    assert (folder / "report.txt").read_text() == "all is well " * 20_000
+
+
+async def _the_list_shows_tools_and_workers(mesh: RunningMesh) -> None:
+    listed = await mesh.toolmesh("tools", "list", "--json")
+    document = json.loads(listed.stdout)
+    assert [tool["name"] for tool in document["tools"]] == ["brief", "echo", "fail", "guarded", "sleep", "write"]
+    assert all(tool["workers"] == ["worker-1", "worker-2"] for tool in document["tools"])
+    assert document["problems"] == []
+
+    table = (await mesh.toolmesh("tools", "list")).stdout.splitlines()
+    assert table[0].split() == ["NAME", "POOL", "WORKERS", "VERSION", "DESCRIPTION"]
+    assert any(row.split()[:3] == ["echo", "default", "2"] and row.endswith("Give back a text.") for row in table)
+
+
+async def test_ctrl_c_withdraws_a_call_and_a_stopping_mesh_lets_calls_finish(tmp_path: Path) -> None:
+    """The interrupted call ends as such; the other one gets its result although the mesh is told to stop."""
+    async with running_mesh([_sample_tools(tmp_path)]) as mesh:
+        data = ("--data", str(mesh.data_folder))
+        withdrawn = await start_toolmesh("call", "sleep", "--args", '{"seconds": 18}', *data)
+        await _running(withdrawn)
+        withdrawn.send_signal(signal.SIGINT)
+        async with asyncio.timeout(15):
+            _, stderr = await withdrawn.communicate()
+        assert withdrawn.returncode == 130, stderr.decode()
+        assert b"error [CANCELLED]" in stderr
+
+        finishing = await start_toolmesh("call", "sleep", "--args", '{"seconds": 3}', *data)
+        await _running(finishing)
+        mesh.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(15):
+            stdout, stderr = await finishing.communicate()
+        assert (finishing.returncode, stdout) == (0, b"slept 3.0 s\n"), stderr.decode()
+        assert await mesh.interrupt() == 0
+
+
+async def _running(call: asyncio.subprocess.Process) -> None:
+    """Waits until the tool of a call has sent its status."""
+    assert call.stderr is not None
+    async with asyncio.timeout(15):
+        while b"sleeping" not in (line := await call.stderr.readline()):
+            assert line, "the call ended before it ran"
+
+
+async def test_a_killed_worker_and_a_killed_broker_come_back(tmp_path: Path) -> None:
+    """The mesh says so and serves again, without anyone's help."""
+    async with running_mesh([_sample_tools(tmp_path)]) as mesh:
+        for fragment in ("worker-1.yaml", "nats-server.conf"):
+            victims = [pid for pid, command in processes_of(mesh.data_folder).items() if fragment in command]
+            assert victims, fragment
+            os.kill(victims[-1], signal.SIGKILL)
+            async with asyncio.timeout(20):
+                while not any("starts again" in line for line in mesh.progress):  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.02)
+            mesh.progress.clear()
+            async with asyncio.timeout(40):
+                while (done := await mesh.toolmesh("call", "echo", "--args", '{"text": "again"}')).code != 0:
+                    pass
+            assert done.stdout.startswith("you said again\n")
+
+
+async def test_kill_9_leaves_no_orphan_and_the_folder_can_be_used_again(tmp_path: Path) -> None:
+    """Every child dies with `toolmesh up`, and the next one starts where it was."""
+    tools = _sample_tools(tmp_path)
+    folder = tmp_path / "data"
+    async with running_mesh([tools], workers=2, data_folder=folder) as mesh:
+        started = processes_of(folder)
+        mesh.process.kill()
+        async with asyncio.timeout(15):
+            while alive(started):  # noqa: ASYNC110 - other processes
+                await asyncio.sleep(0.02)
+
+    async with running_mesh([tools], data_folder=folder) as mesh:
+        second = await run_toolmesh("up", "--tools", str(tools), "--data", str(folder))
+        assert second.code == 2
+        assert "in use by process" in second.stderr
+        assert (await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')).code == 0
+
+
+async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None:
+    """At the start and in the list; the mesh serves what it can."""
+    tools = write_toolset(tmp_path / "mixed", {"echo": (ECHO, {}), "broken": ("import nothing_of_that_name\n", {})})
+    async with running_mesh([tools]) as mesh:
+        assert "1 tool in pool default" in mesh.ready_line
+        assert any("broken" in line for line in mesh.progress)
+        listed = await mesh.toolmesh("tools", "list")
+        assert "problem: " in listed.stdout
+        assert "broken" in listed.stdout
