@@ -118,6 +118,10 @@ class Subjects:
         """Return where a tool's schema for a given configuration is asked for."""
         return self._subject("describe", validate_pool(pool), token(tool))
 
+    def describe_pool(self, pool: str) -> str:
+        """Return the filter of all such questions to a pool."""
+        return self._subject("describe", validate_pool(pool), "*")
+
     def model(self) -> str:
         """Return where tools' model calls go."""
         return self._subject("model")

@@ -22,10 +22,21 @@ from toolmesh_contracts.config_fields import (
 from toolmesh_contracts.manifest import SandboxProfile
 from toolmesh_contracts.model_loading import Loaded, load_model
 
+__all__ = [
+    "Bytes",
+    "Concurrency",
+    "HealthConfig",
+    "KeysConfig",
+    "SandboxConfig",
+    "WorkerConfig",
+    "WorkerLimits",
+    "load_worker_config",
+]
+
 _MIB = 1024 * 1024
 _MAX_CONCURRENCY = 4096
 
-Bytes = Annotated[int, NoBoolean, Field(ge=1, le=2**40)]
+Bytes = Annotated[int, Field(ge=1, le=2**40), NoBoolean]
 """A size in bytes, at most a TiB."""
 
 
@@ -55,7 +66,7 @@ class SandboxConfig(ConfigModel):
     """Where calls have their folders, outside every home; None: `/var/tmp/toolmesh-<uid>`."""
     bwrap: AbsolutePath | None = None
     """The bubblewrap program; None: `/usr/bin/bwrap`, then the packaged one."""
-    uid_base: Annotated[int, NoBoolean, Field(ge=1000, le=2**31)] = 61_184
+    uid_base: Annotated[int, Field(ge=1000, le=2**31), NoBoolean] = 61_184
     """First of the user ids that a root worker gives to calls, one for each."""
     default_profile: SandboxProfile = "standard"
     """Profile of tools whose manifest names none."""
@@ -74,6 +85,8 @@ class KeysConfig(ConfigModel):
 
     issuer: Text
     """Public keys (JWKS) of who signs the callers' tokens."""
+    issuer_name: Text = "toolmesh-development"
+    """Who must have signed them: the `iss` of accepted tokens; the default is that of `toolmesh up`."""
     executors: Text
     """Public keys (JWKS) of the executors, which sign calls."""
     sealing: Text

@@ -80,7 +80,7 @@ class ToolCalls:
                 return self._failed(invocation, attempt, ErrorCode.RESOURCE_EXHAUSTED, "the worker's disk is full")
             message = f"the call's files could not be prepared: {error.strerror}"
             return self._failed(invocation, attempt, ErrorCode.SANDBOX_FAILED, message)
-        except Exception:
+        except Exception:  # noqa: BLE001 - top handler of a call
             # The caller is owed an answer, whatever is wrong with this worker.
             _log.exception("a call failed in a way nobody foresaw", invocation=invocation.id)
             message = "the worker failed; its log has the details"

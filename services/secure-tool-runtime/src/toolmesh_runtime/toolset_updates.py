@@ -39,17 +39,20 @@ class ToolsetUpdates:
         self.metrics.tools.set(len(inventory.tools))
         self.metrics.problems.set(len(inventory.problems))
 
-    async def follow(self, seen: bytes) -> None:
-        """Go on until cancelled; `seen` is the fingerprint of what the first reading saw."""
+    async def follow(self) -> None:
+        """Go on until cancelled."""
         loop = asyncio.get_running_loop()
+        seen = b""
         next_reading = loop.time() + self.reconcile_s
         while True:
-            await asyncio.sleep(_POLL_S)
+            # The first round reads everything again: a change since the first reading could have gone unseen.
             now = await asyncio.to_thread(self.fingerprint)
             if now == seen and loop.time() < next_reading:
+                await asyncio.sleep(_POLL_S)
                 continue
             changed, seen = now != seen, now
             next_reading = loop.time() + self.reconcile_s
+            before = self.discovery.inventory
             try:
                 inventory = await self.discovery.read()
             except ToolmeshError as error:
@@ -57,7 +60,7 @@ class ToolsetUpdates:
                 _log.error("toolsets can't be read, the former ones stay", reason=str(error))
                 continue
             self.publish()
-            if changed:
+            if changed and inventory != before:
                 _log.info("toolsets read again", tools=len(inventory.tools), problems=len(inventory.problems))
 
     def fingerprint(self) -> bytes:

@@ -29,6 +29,7 @@ class Worker:
     Attributes:
         slots: Calls at once.
         drain_s: Seconds that running calls may go on after a stop was asked for.
+        draining: It takes nothing more.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Worker:
     broker: Broker
     handler: CallHandler
     calls: RunningCalls
+    draining: bool = False
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @property
@@ -51,6 +53,7 @@ class Worker:
         async with self.broker.subscribe(control, self._on_control), asyncio.TaskGroup() as group:
             pulling = group.create_task(self._pull(group))
             await stop.wait()
+            self.draining = True
             pulling.cancel()
             await asyncio.wait({pulling})
             await self._drain()
@@ -72,7 +75,7 @@ class Worker:
     async def _guarded(self, delivery: Delivery) -> None:
         try:
             await self.handler.handle(delivery)
-        except Exception:
+        except Exception:  # noqa: BLE001 - top handler of a delivery
             # One call's fault must not end the others; this one comes again.
             _log.exception("a delivery failed in a way nobody foresaw", subject=delivery.subject)
 

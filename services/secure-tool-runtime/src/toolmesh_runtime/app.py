@@ -1,0 +1,247 @@
+"""Puts a worker together from its configuration, and runs it until it is asked to stop."""
+
+import asyncio
+import os
+import platform
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from toolmesh_broker.catalog import CatalogPublisher
+from toolmesh_broker.configured import connection_settings
+from toolmesh_broker.heartbeats import beating
+from toolmesh_broker.jetstream.broker import connect
+from toolmesh_broker.ledger import Ledger
+from toolmesh_broker.ports import Broker
+from toolmesh_broker.task_scope import task_scope
+from toolmesh_contracts.envelopes.catalog import Heartbeat
+from toolmesh_contracts.names import token
+from toolmesh_contracts.worker_config import SandboxConfig, WorkerConfig
+from toolmesh_identity.keys import SealingKeys, VerifyingKeys
+from toolmesh_runtime.admission import Verifier
+from toolmesh_runtime.describe import Describer
+from toolmesh_runtime.metrics import WorkerMetrics
+from toolmesh_runtime.one_call import CallHandler
+from toolmesh_runtime.process.confinement import Confinement, publish_sdk
+from toolmesh_runtime.running_calls import RunningCalls
+from toolmesh_runtime.settlement import Settlement
+from toolmesh_runtime.tool_calls import ToolCalls
+from toolmesh_runtime.toolset_updates import ToolsetUpdates
+from toolmesh_runtime.toolsets.discovery import Discovery, DiscoverySettings
+from toolmesh_runtime.worker import Worker
+from toolmesh_sandbox.backend import Backend
+from toolmesh_sandbox.base_folder import open_base
+from toolmesh_sandbox.opening import open_backend
+from toolmesh_sandbox.settings import Mode, SandboxSettings
+from toolmesh_telemetry.health_checks import CheckResult
+from toolmesh_telemetry.health_server import serve_health
+from toolmesh_telemetry.logs import get_logger
+from toolmesh_telemetry.redaction import Redactor
+
+__all__ = ["run_worker", "running_worker"]
+
+_log: Final = get_logger(__name__)
+_LEASE_S: Final = 6.0
+"""As long as the consumers' ack_wait: a dead worker's call is decided at its next delivery."""
+_SLOTS_PER_CPU: Final = 2
+_MAX_PROBLEMS: Final = 100
+_MEMORY_PER_SLOT: Final = 256 * 1024 * 1024
+
+
+async def run_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> None:
+    """Run a worker until SIGTERM or SIGINT; then drain.
+
+    Args:
+        config: The worker's configuration.
+        folder: Where its relative file names start.
+        redactor: Knows the secrets that logs must not show.
+
+    Raises:
+        ConfigError, BrokerError, SandboxError, KeyFileError, HealthServerError: it can't start, or lost its broker.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with running_worker(config, folder, redactor) as worker:
+            await worker.run(stop)
+        _log.info("stopped")
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> AsyncIterator[Worker]:
+    """Connect, read the toolsets, announce them, and hand out a worker that is ready to pull."""
+    name = config.worker_id or token(f"{platform.node()}-{os.getpid()}").replace("=", "-")
+    connection = connection_settings(config.broker, folder, namespace=config.namespace, identity=name)
+    verifier = Verifier(
+        namespace=config.namespace,
+        pool=config.pool,
+        issuer=config.keys.issuer_name,
+        issuer_keys=VerifyingKeys.from_file(folder / config.keys.issuer),
+        executor_keys=VerifyingKeys.from_file(folder / config.keys.executors),
+        sealing_keys=SealingKeys.from_file(folder / config.keys.sealing),
+    )
+    metrics = WorkerMetrics()
+    async with AsyncExitStack() as stack:
+        sandbox = _sandbox_settings(config.sandbox, folder)
+        backend = await stack.enter_async_context(open_backend(sandbox))
+        discovery = _discovery(config, folder, backend, open_base(sandbox.base))
+        await discovery.read()
+        broker = await stack.enter_async_context(connect(connection))
+        group = await stack.enter_async_context(task_scope())
+        worker = _worker(config, name, broker, verifier, discovery, metrics, redactor)
+        publisher = CatalogPublisher(broker)
+        await stack.enter_async_context(publisher.running())
+        updates = ToolsetUpdates(
+            pool=config.pool,
+            worker=name,
+            discovery=discovery,
+            publisher=publisher,
+            metrics=metrics,
+            reconcile_s=config.reconcile_seconds,
+        )
+        updates.publish()
+        await stack.enter_async_context(beating(broker, _heartbeat(config, name, worker, discovery)))
+        describer = Describer(
+            worker=name, verifier=verifier, discovery=discovery, confinement=discovery.confinement, redactor=redactor
+        )
+        questions = broker.subscribe(
+            broker.subjects.describe_pool(config.pool), describer.answer, queue="describe", concurrency=2
+        )
+        await stack.enter_async_context(questions)
+        await publisher.published()
+        health = await stack.enter_async_context(
+            serve_health(
+                config.health.host,
+                config.health.port,
+                {"broker": _broker_check(broker), "tools": _tools_check(discovery)},
+                metrics.metrics.registry,
+                redactor=redactor,
+            )
+        )
+        for task in (group.create_task(updates.follow()), group.create_task(broker.lost())):
+            stack.callback(task.cancel)
+        tools = sorted(discovery.inventory.tools)
+        _log.info("ready", health_port=health.port, worker=name, pool=config.pool, tools=tools, slots=worker.slots)
+        yield worker
+
+
+def _sandbox_settings(config: SandboxConfig, folder: Path) -> SandboxSettings:
+    settings = SandboxSettings(
+        mode=Mode(config.mode),
+        profiles=(config.default_profile,),
+        bwrap=None if config.bwrap is None else Path(config.bwrap),
+        allow_direct=config.allow_direct,
+        first_uid=config.uid_base,
+        hidden=(folder,),
+    )
+    return settings if config.work_folder is None else replace(settings, base=Path(config.work_folder))
+
+
+def _discovery(config: WorkerConfig, folder: Path, backend: Backend, base: Path) -> Discovery:
+    settings = DiscoverySettings(
+        toolsets=tuple(folder / path for path in config.toolsets),
+        pool=config.pool,
+        base=base,
+        probe_limit_s=config.discovery_seconds,
+        default_timeout_s=config.default_timeout_seconds,
+        default_profile=config.sandbox.default_profile,
+        default_python=config.sandbox.python,
+    )
+    return Discovery(settings, Confinement(backend, publish_sdk(base)))
+
+
+def _worker(
+    config: WorkerConfig,
+    name: str,
+    broker: Broker,
+    verifier: Verifier,
+    discovery: Discovery,
+    metrics: WorkerMetrics,
+    redactor: Redactor,
+) -> Worker:
+    calls = RunningCalls()
+    slots = _slots() if config.concurrency == "auto" else config.concurrency
+    metrics.slots.set(slots)
+    handler = CallHandler(
+        worker=name,
+        broker=broker,
+        verifier=verifier,
+        discovery=discovery,
+        ledger=Ledger(broker),
+        settlement=Settlement(broker, name, metrics),
+        tool_calls=ToolCalls(
+            worker=name,
+            confinement=discovery.confinement,
+            payloads=broker.payloads(config.pool),
+            limits=config.limits,
+            redactor=redactor,
+            metrics=metrics,
+        ),
+        calls=calls,
+        metrics=metrics,
+        lease_s=_LEASE_S,
+        renew_s=_LEASE_S / 3,
+    )
+    worker = Worker(
+        name=name,
+        pool=config.pool,
+        slots=slots,
+        drain_s=config.drain_seconds,
+        broker=broker,
+        handler=handler,
+        calls=calls,
+    )
+    metrics.running.set_function(lambda: worker.busy)
+    return worker
+
+
+def _slots() -> int:
+    """Return how many calls this machine can run at once: by its CPUs, and by its memory where that is less."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1, min(_SLOTS_PER_CPU * len(os.sched_getaffinity(0)), memory // _MEMORY_PER_SLOT))
+
+
+def _heartbeat(config: WorkerConfig, name: str, worker: Worker, discovery: Discovery) -> Callable[[], Heartbeat]:
+    started_ms = time.time_ns() // 1_000_000
+
+    def beat() -> Heartbeat:
+        inventory = discovery.inventory
+        return Heartbeat(
+            instance=name,
+            pool=config.pool,
+            kind="worker",
+            started_ms=started_ms,
+            slots=worker.slots,
+            running=worker.busy,
+            tools=len(inventory.tools),
+            draining=worker.draining,
+            problems=inventory.problems[:_MAX_PROBLEMS],
+        )
+
+    return beat
+
+
+def _broker_check(broker: Broker) -> Callable[[], Awaitable[CheckResult]]:
+    async def check() -> CheckResult:
+        return CheckResult(ok=broker.connected, detail="connected" if broker.connected else "no connection")
+
+    return check
+
+
+def _tools_check(discovery: Discovery) -> Callable[[], Awaitable[CheckResult]]:
+    async def check() -> CheckResult:
+        inventory = discovery.inventory
+        problems = "; ".join(f"{each.source}: {each.tool}: {each.message}" for each in inventory.problems)
+        detail = f"{len(inventory.tools)} tools" + (f"; left out: {problems}" if problems else "")
+        return CheckResult(ok=bool(inventory.tools), detail=detail)
+
+    return check
