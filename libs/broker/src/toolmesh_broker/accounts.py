@@ -10,7 +10,7 @@ others just the requests that `permissions` lists.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolmesh_broker.identities import EXECUTOR_ACCOUNT, STREAM_ACCOUNT, Identity, Worker, pool_account
+from toolmesh_broker.identities import EXECUTOR_ACCOUNT, STREAM_ACCOUNT, Identity, pool_account
 from toolmesh_broker.permissions import executor_requests, worker_requests
 from toolmesh_contracts.subjects import Subjects
 
@@ -52,14 +52,20 @@ class Account:
 
 
 def accounts_for(identities: Iterable[Identity], subjects: Subjects, pools: Iterable[str]) -> tuple[Account, ...]:
-    """Return all accounts of a broker that serves `pools`, with `identities` in their places."""
+    """Return all accounts of a broker that serves `pools`, with `identities` in their places.
+
+    Raises:
+        ValueError: a worker's pool is not among `pools`.
+    """
     members = tuple(identities)
-    served = sorted({*pools, *(one.pool for one in members if isinstance(one, Worker))})
+    served = sorted(set(pools))
     requests = {
         STREAM_ACCOUNT: (),
         EXECUTOR_ACCOUNT: executor_requests(subjects, served),
         **{pool_account(pool): worker_requests(subjects, pool) for pool in served},
     }
+    if homeless := [one.name for one in members if one.account not in requests]:
+        raise ValueError(f"the pools {', '.join(served)} are served, not those of {', '.join(homeless)}")
     users: dict[tuple[str, str, bool], list[str]] = {}
     for user, sent in requests.items():
         for one in sent:

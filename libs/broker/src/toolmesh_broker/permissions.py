@@ -118,10 +118,8 @@ def _view(bucket: str) -> tuple[Request, ...]:
 def _payloads(subjects: Subjects, pool: str) -> tuple[Request, ...]:
     bucket = subjects.payload_bucket(pool)
     return (
-        Request(f"$O.{bucket}.C.*"),
-        Request(f"$O.{bucket}.M.*"),
-        Request(f"{_API}.DIRECT.GET.OBJ_{bucket}", many_answers=True),
-        Request(f"{_API}.DIRECT.GET.OBJ_{bucket}.$O.{bucket}.>"),
+        Request(f"$O.{bucket}.C.>"),
+        Request(f"{_API}.DIRECT.GET.OBJ_{bucket}.$O.{bucket}.C.>"),
         Request(f"{_API}.STREAM.PURGE.OBJ_{bucket}"),
     )
 

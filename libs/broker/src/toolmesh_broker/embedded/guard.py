@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Final
 
-_GRACE_S: Final = 8.0
+_GRACE_S: Final = 5.0
 _PARENT_POLL_S: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
 _CANNOT_EXECUTE: Final = 126

@@ -18,7 +18,7 @@ __all__ = ["ServerExit", "ServerProcess"]
 _LISTENING_WITHIN_S: Final = 30.0
 """A large store takes seconds to recover before the server listens."""
 _POLL_S: Final = 0.005
-_STOPPED_WITHIN_S: Final = 12.0
+_STOPPED_WITHIN_S: Final = 8.0
 """Longer than the guard's own grace period."""
 _SIGNALLED: Final = 128
 _SHOWN_LINES: Final = 5

@@ -13,9 +13,11 @@ from toolmesh_broker.embedded.binary import ServerBinary, find_server_binary
 from toolmesh_broker.embedded.config_file import Durability, ServerConfig, render_config
 from toolmesh_broker.embedded.data_folder import DataFolder, lock_folder, write_private
 from toolmesh_broker.embedded.descriptor import RunningBroker, write_descriptor
-from toolmesh_broker.embedded.health import check_ready
+from toolmesh_broker.embedded.errors import ServerStartError
 from toolmesh_broker.embedded.process import ServerExit, ServerProcess
-from toolmesh_broker.identities import Identity, Provisioner
+from toolmesh_broker.errors import BrokerError
+from toolmesh_broker.identities import Identity, Provisioner, Worker
+from toolmesh_broker.jetstream.connection import open_connection
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_contracts.subjects import Subjects
 
@@ -32,6 +34,7 @@ class EmbeddedSettings:
     """Made private to this user; everything the server keeps is below it."""
     namespace: str
     pools: tuple[str, ...]
+    """Pools that executors may call; the workers' own pools are added."""
     identities: tuple[Identity, ...] = ()
     """Who will connect, besides the provisioner. Keys are made at the first start and kept."""
     durability: Durability = Durability.FAST
@@ -52,6 +55,8 @@ class EmbeddedServer:
         keys: Mapping[Identity, str],
     ) -> None:
         self._settings = settings
+        workers = [one for one in settings.identities if isinstance(one, Worker)]
+        self._pools = tuple(sorted({*settings.pools, *(worker.pool for worker in workers)}))
         self._subjects = Subjects(settings.namespace)
         self._folder = folder
         self._lock = lock
@@ -138,8 +143,18 @@ class EmbeddedServer:
         self._process = await ServerProcess.start(self._binary.path, self._folder, self._lock)
         url, self._pid = await self._process.listening()
         self._port = urlsplit(url).port
-        await check_ready(self.connection(Provisioner()), self._subjects.inbox_prefix(Provisioner().name))
+        await self._check_ready()
         write_descriptor(self._folder, self._seen_from_outside(), self._pid)
+
+    async def _check_ready(self) -> None:
+        """Connecting proves that it authenticates us, that JetStream answers, and that its API is new enough."""
+        try:
+            async with open_connection(self.connection(Provisioner())):
+                pass
+        except BrokerError as error:
+            raise ServerStartError(
+                f"nats-server listens, but is not ready: {error.message}", hint=error.hint
+            ) from error
 
     async def _stop(self) -> None:
         if self._process is not None:
@@ -148,7 +163,7 @@ class EmbeddedServer:
     def _write_config(self) -> None:
         config = ServerConfig(
             subjects=self._subjects,
-            pools=self._settings.pools,
+            pools=self._pools,
             keys=self._keys,
             store_folder=self._folder.store,
             ports_folder=self._folder.ports,
@@ -161,4 +176,4 @@ class EmbeddedServer:
 
     def _seen_from_outside(self) -> RunningBroker:
         names = tuple(one.name for one in self._keys)
-        return RunningBroker(self.url, self._settings.namespace, self._settings.pools, names, self._folder.root)
+        return RunningBroker(self.url, self._settings.namespace, self._pools, names, self._folder.root)
