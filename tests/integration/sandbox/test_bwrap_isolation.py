@@ -1,0 +1,181 @@
+"""What a tool can see, write and reach under bwrap, for a worker that is root and for one that is not."""
+
+import asyncio
+import os
+from pathlib import Path, PurePosixPath
+
+import pytest
+from tests.support.sandboxes import PYTHON, appeared, policy_with, run, run_as, sandbox
+
+from toolmesh_sandbox.policy import Mount
+from toolmesh_sandbox.profiles import profile
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+
+
+async def test_only_the_given_variables_are_in_the_environment(
+    user: str, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker's environment is neither in the tool's own nor in that of any process it can see."""
+    monkeypatch.setenv("WORKER_SECRET", "canary-of-the-worker")
+    code = (
+        "import os, glob\n"
+        "print(sorted(os.environ))\n"
+        "seen = b''.join(open(p, 'rb').read() for p in glob.glob('/proc/[0-9]*/environ'))\n"
+        "print(b'canary' in seen, b'LANG' in seen)"
+    )
+    ended = await run_as(user, base, code)
+    assert ended.stdout.decode().splitlines() == ["['LANG', 'PATH', 'PWD']", "False True"], ended
+
+
+async def test_files_that_are_not_the_systems_do_not_exist(user: str, base: Path) -> None:
+    """Homes, service data, secrets, other calls' folders and most of /etc are absent under standard."""
+    code = (
+        "import os\n"
+        "for p in ['/root', '/home', '/srv', '/run', '/var', '/sys', '/opt', '/etc/shadow', '/etc/ssh', '/etc/hostname',\n"
+        f"          '/etc/ssl/private', '/mnt', {str(base)!r}]:\n"
+        "    if os.path.exists(p): print('sees', p)\n"
+        "print(sorted(os.listdir('/')))\n"
+        "print(open('/etc/passwd').read().count(':x:'), open('/etc/group').read().count(':x:'))"
+    )
+    ended = await run_as(user, base, code)
+    top, users = ended.stdout.decode().splitlines()
+    assert set(eval(top)) <= {  # noqa: S307 - a list that our own code printed
+        *("bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr", "work")
+    }, ended
+    assert users == "2 2"
+
+
+async def test_no_process_of_the_host_is_visible(user: str, base: Path) -> None:
+    """The process table inside holds bubblewrap's pid 1 and the tool."""
+    ended = await run_as(user, base, "import os; print([p for p in os.listdir('/proc') if p.isdigit()], os.getuid())")
+    assert ended.stdout.decode() == "['1', '2'] 1000\n", ended
+
+
+async def test_only_the_workspace_and_tmp_can_be_written(user: str, base: Path) -> None:
+    """A file can be made in /work and /tmp and in no other folder that exists inside."""
+    code = (
+        "import os\n"
+        "def probe(folder):\n"
+        "    try:\n"
+        "        os.close(os.open(folder + '/probe', os.O_CREAT | os.O_WRONLY))\n"
+        "        os.unlink(folder + '/probe')\n"
+        "        return True\n"
+        "    except OSError:\n"
+        "        return False\n"
+        "found = {f for f, _, _ in os.walk('/') if not f.startswith(('/proc/', '/usr/share/')) and probe(f)}\n"
+        "print(sorted(found))\n"
+        "for p in ['/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/usr/bin/env', '/etc/passwd']:\n"
+        "    try: open(p, 'w'); print('opened', p)\n"
+        "    except OSError: pass\n"
+    )
+    ended = await run_as(user, base, code)
+    assert ended.stdout.decode() == "['/tmp', '/work', '/work/input', '/work/output']\n", ended
+
+
+async def test_restrictive_has_no_network_not_even_loopback(user: str, base: Path) -> None:
+    """A listener on the host's loopback can't be reached, and there is no other interface."""
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        code = (
+            "import socket\n"
+            "print([name for _, name in socket.if_nameindex()])\n"
+            f"try: socket.create_connection(('127.0.0.1', {port}), 2); print('connected')\n"
+            "except OSError as e: print('refused')"
+        )
+        ended = await run_as(user, base, code, name="restrictive")
+        reached = await run_as(user, base, code, name="standard")
+    assert ended.stdout.decode().splitlines() == ["['lo']", "refused"], ended
+    assert reached.stdout.decode().splitlines()[-1] == "connected"
+
+
+async def test_no_privilege_is_left_and_no_namespace_can_be_made(user: str, base: Path) -> None:
+    """No capability in any set, no_new_privs set, and unshare of a user namespace fails."""
+    code = (
+        "import ctypes, re\n"
+        "text = open('/proc/self/status').read()\n"
+        "print(sorted(set(re.findall(r'Cap\\w+:\\t(\\w+)', text))), re.findall(r'NoNewPrivs:\\t(\\d)', text))\n"
+        "print(ctypes.CDLL(None).unshare(0x10000000))"
+    )
+    ended = await run_as(user, base, code)
+    assert ended.stdout.decode() == "['0000000000000000'] ['1']\n-1\n", ended
+
+
+async def test_permissive_shows_more_but_no_home_no_run_and_nothing_hidden(user: str, base: Path) -> None:
+    """The wide view leaves out homes, service sockets, password files and the sandbox's own folder."""
+    code = (
+        "import os\n"
+        "for p in ['/root', '/home', '/run', '/etc/shadow', '/etc/sudoers', '/etc/ssl/private', '/etc/ssh', '/sys']:\n"
+        "    if os.path.exists(p): print('sees', p)\n"
+        f"print(os.path.exists({str(base)!r}), os.listdir('/var'), os.path.isdir('/opt') or os.path.isdir('/mnt'))"
+    )
+    ended = await run_as(user, base, code, name="permissive")
+    assert ended.stdout.decode() == "False [] True\n", ended
+
+
+@needs_root
+async def test_a_root_workers_tool_runs_under_a_uid_of_its_own(base: Path) -> None:
+    """Seen from the host, no two running calls share a uid, and none is root."""
+    async with (
+        sandbox(base) as backend,
+        backend.workspaces.new() as first,
+        backend.workspaces.new() as second,
+        backend.start([PYTHON, "-c", "print(1); input()"], {}, profile("standard"), first, b"x" * 10) as one,
+        backend.start(["/bin/sleep", "30.125"], {}, profile("standard"), second) as two,
+    ):
+        uid = await _host_uid_of(b"sleep\x0030.125")
+        assert uid == second.uid
+        assert first.uid != second.uid
+        assert uid >= 61184
+        assert (await two.stop(1)).signal == 15
+        assert (await one.wait()).code == 0
+
+
+def _status_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/status").read_text()
+
+
+async def _host_uid_of(command: bytes) -> int:
+    """Uid of the process with this command line, the same in all four places."""
+    pid = await appeared(command)
+    uids = set(_status_of(pid).partition("Uid:")[2].splitlines()[0].split())
+    assert len(uids) == 1
+    return int(uids.pop())
+
+
+async def test_a_mount_is_read_only_unless_it_says_otherwise(base: Path) -> None:
+    """A toolset folder can be read at its target and not changed; a writable mount can."""
+    (base / "shared").mkdir()
+    (base / "shared").chmod(0o777)
+    (base / "shared" / "tool.py").write_text("print('from the toolset')")
+    mounts = (
+        Mount(base / "shared", PurePosixPath("/opt/toolmesh/toolset")),
+        Mount(base / "shared", PurePosixPath("/data"), read_only=False),
+    )
+    code = (
+        "import runpy; runpy.run_path('/opt/toolmesh/toolset/tool.py')\n"
+        "import os, tempfile; tempfile.mkstemp(dir='/data')\n"
+        "try: open('/opt/toolmesh/toolset/made', 'w'); print('wrote')\n"
+        "except OSError as e: print(e.errno)"
+    )
+    with_folder = base / "base"
+    async with sandbox(with_folder) as backend:
+        for name in ("standard", "permissive"):
+            ended = await run(backend, code, profile(name).with_mounts(*mounts))
+            assert ended.stdout.decode() == "from the toolset\n30\n", ended
+        assert [str(backend.path_inside(mount)) for mount in mounts] == ["/opt/toolmesh/toolset", "/data"]
+    assert len(list((base / "shared").iterdir())) == 3
+
+
+async def test_what_the_operator_hides_is_hidden_in_the_widest_profile(base: Path) -> None:
+    """A hidden folder below a shown one is empty, a hidden file can't be opened."""
+    hidden = Path("/etc/alternatives")
+    async with sandbox(base, profiles=["permissive"], hidden=(hidden, Path("/etc/services"))) as backend:
+        code = (
+            f"import os; print(os.listdir({str(hidden)!r}))\n"
+            "try: print(open('/etc/services').read())\n"
+            "except PermissionError: print('closed')"
+        )
+        ended = await run(backend, code, policy_with("permissive"))
+    assert ended.stdout.decode() == "[]\nclosed\n", ended
