@@ -78,6 +78,20 @@ async def test_a_configuration_error_is_not_tried_again(tmp_path: Path) -> None:
     assert (tmp_path / "worker-1.log").read_text().count("bad") == 1
 
 
+async def test_a_childs_own_error_is_passed_on(tmp_path: Path) -> None:
+    """Its code and message, not its log; for a missing sandbox with the way around it."""
+    code = "print('error [SANDBOX_UNAVAILABLE]: user namespaces are off'); exit(2)"
+    with pytest.raises(ExceptionGroup) as caught:
+        async with supervise([_program(tmp_path, code)], Terminal(io.StringIO(), {})) as (worker,):
+            await asyncio.wait_for(worker.ready.wait(), _DEADLINE_S)
+
+    failure = describe(caught.value)
+    assert failure is not None
+    assert (failure.code, failure.exit_code) == ("SANDBOX_UNAVAILABLE", 2)
+    assert failure.message == "worker-1 can't start: user namespaces are off"
+    assert "--allow-unsandboxed" in failure.hint
+
+
 async def test_stop_waits_for_a_child_that_drains(tmp_path: Path) -> None:
     """SIGTERM first, and time to finish; nothing is started again."""
     code = "import os,signal,sys; signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'drained\\n'), sys.exit(0)));"

@@ -1,10 +1,10 @@
 """The command `toolmesh`: its options and help. What a command does is imported when it runs."""
 
-import asyncio
 import os
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -111,7 +111,7 @@ def up(
         sandbox=sandbox,
         allow_unsandboxed=allow_unsandboxed,
     )
-    return asyncio.run(run_up(options))
+    return _run(run_up(options))
 
 
 @app.command(
@@ -176,7 +176,7 @@ def call(
         save_artifacts=save_artifacts,
         data_folder=data,
     )
-    return asyncio.run(run_call(options))
+    return _run(run_call(options))
 
 
 @tools_app.command("list", epilog="\b\nExamples:\n  toolmesh tools list\n  toolmesh tools list --json")
@@ -184,7 +184,7 @@ def tools_list(as_json: AsJson = False, data: DataFolder = None) -> int:
     """List the tools that live workers serve, and what could not be loaded."""
     from toolmesh_cli.tools import run_tools_list
 
-    return asyncio.run(run_tools_list(data, as_json=as_json))
+    return _run(run_tools_list(data, as_json=as_json))
 
 
 @app.command(epilog="\b\nExample:\n  toolmesh demo")
@@ -192,7 +192,7 @@ def demo(workers: Workers = 2, allow_unsandboxed: AllowUnsandboxed = False) -> i
     """Start a mesh on the repository's examples, call their tools, and stop again."""
     from toolmesh_cli.demo import run_demo
 
-    return asyncio.run(run_demo(workers, allow_unsandboxed=allow_unsandboxed))
+    return _run(run_demo(workers, allow_unsandboxed=allow_unsandboxed))
 
 
 @app.command(epilog="\b\nExamples:\n  toolmesh version\n  toolmesh version --json")
@@ -201,6 +201,12 @@ def version(as_json: AsJson = False) -> int:
     from toolmesh_cli.version import print_version
 
     return print_version(as_json=as_json)
+
+
+def _run(command: Coroutine[Any, Any, int]) -> int:
+    import asyncio
+
+    return asyncio.run(command)
 
 
 def main() -> NoReturn:

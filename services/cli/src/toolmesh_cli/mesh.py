@@ -134,10 +134,10 @@ def _write_programs(plan: _Plan, broker: BrokerAccess, issuer: DevelopmentIssuer
     programs = []
     for worker in plan.workers:
         config = worker_config(plan.options, worker.id, broker.connection(worker), plan.manifests, issuer)
-        path = write_config(folder / "services", worker.id, config)
+        path = write_config(folder, worker.id, config)
         programs.append(_program(worker.id, "toolmesh_runtime", path, folder, worker_environment()))
     config = executor_config(plan.options, _EXECUTOR.id, broker.connection(_EXECUTOR), plan.agents, issuer)
-    path = write_config(folder / "services", "executor", config)
+    path = write_config(folder, "executor", config)
     return [*programs, _program("executor", "toolmesh_executor", path, folder, executor_environment())]
 
 

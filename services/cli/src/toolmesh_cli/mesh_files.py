@@ -61,6 +61,7 @@ def worker_config(
         "sandbox": {"mode": options.sandbox} | ({"allow_direct": True} if options.sandbox == "direct" else {}),
         "keys": {
             "issuer": str(issuer.issuer_public_file),
+            "issuer_name": issuer.name,
             "executors": str(issuer.executor_public_file),
             "sealing": str(issuer.sealing_key_file(options.pool)),
         },
@@ -111,7 +112,6 @@ def client_profile(
 
 def write_config(folder: Path, name: str, config: Mapping[str, Any]) -> Path:
     """Write a part's configuration to `<folder>/<name>.yaml` (mode 0600), and return its path."""
-    folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{name}.yaml"
     _replace(path, _HEADER + yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
     return path

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import signal
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
@@ -21,6 +22,8 @@ _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 10.0
 _HEALTHY_AFTER_S: Final = 30.0
 _SHOWN_LINES: Final = 5
+_TOLD: Final = re.compile(r"error \[(?P<code>[A-Z_]+)\]: (?P<message>.*)")
+_UNSANDBOXED: Final = "--allow-unsandboxed runs tools without isolation, for development only"
 
 
 class KeptProcess:
@@ -117,12 +120,22 @@ async def supervise(programs: Iterable[ChildProgram], terminal: Terminal) -> Asy
 
 
 def _start_failed(program: ChildProgram, child: ChildProcess, code: int) -> CommandFailedError:
+    exit_code = code if code in set(exit_codes.EXIT_CODES.values()) else exit_codes.FAILED
+    log = f"its whole log: {program.log_file}"
+    for line in reversed(child.last_lines):
+        if told := _TOLD.fullmatch(str(line)):
+            hint = _UNSANDBOXED if told["code"] == ErrorCode.SANDBOX_UNAVAILABLE else log
+            error_code = _known_code(told["code"])
+            message = f"{program.name} can't start: {told['message']}"
+            return CommandFailedError(message, code=error_code, exit_code=exit_code, hint=hint)
     lines = [str(line) for line in child.last_lines][-_SHOWN_LINES:]
     said = "".join(f"\n  {line}" for line in lines) or " it said nothing"
-    exit_code = code if code in set(exit_codes.EXIT_CODES.values()) else exit_codes.FAILED
-    return CommandFailedError(
-        f"{program.name} can't start ({how_it_ended(code)}):{said}",
-        code=ErrorCode.INVALID_CONFIGURATION if code == exit_codes.USAGE else ErrorCode.INTERNAL_ERROR,
-        exit_code=exit_code or exit_codes.FAILED,
-        hint=f"its whole log: {program.log_file}",
-    )
+    message = f"{program.name} can't start ({how_it_ended(code)}):{said}"
+    return CommandFailedError(message, code=ErrorCode.INTERNAL_ERROR, exit_code=exit_code, hint=log)
+
+
+def _known_code(text: str) -> ErrorCode:
+    try:
+        return ErrorCode(text)
+    except ValueError:
+        return ErrorCode.INVALID_CONFIGURATION
