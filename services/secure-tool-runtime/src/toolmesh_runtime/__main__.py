@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from toolmesh_broker.errors import BrokerUnreachableError
-from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.worker_config import load_worker_config
 from toolmesh_identity.errors import IdentityError
 from toolmesh_runtime.app import run_worker
@@ -37,12 +36,9 @@ def main() -> int:
             "secure-tool-runtime", config.worker_id or "worker", redactor=redactor, level=config.log_level.upper()
         )
         asyncio.run(run_worker(config, path.absolute().parent, redactor))
-    except BrokerUnreachableError as error:
-        sys.stderr.write(f"error [{error.code}]: {error}\n")
-        return _UNREACHABLE
     except (ToolmeshError, IdentityError, SandboxError, HealthServerError) as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
-        return _USAGE
+        return _UNREACHABLE if error.code == ErrorCode.BROKER_UNREACHABLE else _USAGE
     return 0
 
 

@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from toolmesh_broker import identities
 from toolmesh_broker.catalog import CatalogPublisher
 from toolmesh_broker.configured import connection_settings
 from toolmesh_broker.heartbeats import beating
+from toolmesh_broker.identities import Worker as WorkerIdentity
 from toolmesh_broker.jetstream.broker import connect
 from toolmesh_broker.ledger import Ledger
 from toolmesh_broker.ports import Broker
@@ -80,7 +82,8 @@ async def run_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> 
 async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> AsyncIterator[Worker]:
     """Connect, read the toolsets, announce them, and hand out a worker that is ready to pull."""
     name = config.worker_id or token(f"{platform.node()}-{os.getpid()}").replace("=", "-")
-    connection = connection_settings(config.broker, folder, namespace=config.namespace, identity=name)
+    identity = WorkerIdentity(config.pool, name).name
+    connection = connection_settings(config.broker, folder, namespace=config.namespace, identity=identity)
     verifier = Verifier(
         namespace=config.namespace,
         pool=config.pool,

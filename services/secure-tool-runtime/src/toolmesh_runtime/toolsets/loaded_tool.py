@@ -1,8 +1,7 @@
 """A tool that this worker can run, and what the catalog says of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -77,5 +76,5 @@ def _raw(value: object) -> msgspec.Raw:
 class Inventory:
     """All that one reading of the toolset folders gave; replaced as a whole, never changed."""
 
-    tools: Mapping[str, LoadedTool] = MappingProxyType({})
+    tools: Mapping[str, LoadedTool] = field(default_factory=dict)
     problems: tuple[ToolProblem, ...] = ()

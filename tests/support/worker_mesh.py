@@ -1,0 +1,94 @@
+"""A broker of its own, a worker in this process and a client, for tests of the worker from the outside."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
+from toolmesh_broker.identities import Executor, Provisioner, Worker
+from toolmesh_broker.jetstream.broker import connect as connect_broker
+from toolmesh_client import Client, ClientSettings
+from toolmesh_client import connect as connect_client
+from toolmesh_contracts.worker_config import WorkerConfig
+from toolmesh_identity.development import DevelopmentIssuer
+from toolmesh_runtime.app import running_worker
+from toolmesh_telemetry.redaction import Redactor
+
+NAMESPACE = "test"
+POOL = "default"
+
+
+@dataclass
+class WorkerMesh:
+    """What runs, and how to reach it."""
+
+    server: EmbeddedServer
+    issuer: DevelopmentIssuer
+    client: Client
+    folder: Path
+
+    def worker_config(self, worker_id: str, toolsets: Sequence[Path], **changes: object) -> WorkerConfig:
+        """The configuration of one more worker."""
+        seed = self.server.connection(Worker(POOL, worker_id)).nkey_seed_file
+        document = {
+            "namespace": NAMESPACE,
+            "pool": POOL,
+            "worker_id": worker_id,
+            "broker": {"url": self.server.url, "nkey_seed_file": str(seed)},
+            "toolsets": [str(path) for path in toolsets],
+            "keys": {
+                "issuer": str(self.issuer.issuer_public_file),
+                "executors": str(self.issuer.executor_public_file),
+                "sealing": str(self.issuer.sealing_key_file(POOL)),
+            },
+            "health": {"port": 0},
+            "drain_seconds": 5,
+            **changes,
+        }
+        return WorkerConfig.model_validate(document)
+
+
+@asynccontextmanager
+async def broker_and_client(folder: Path, *, workers: Sequence[str] = ("worker-1",), scopes: tuple[str, ...] = ("*",)) -> AsyncIterator[WorkerMesh]:
+    """Run an embedded broker, provisioned, and a client whose tokens hold `scopes`."""
+    identities = (Provisioner(), Executor("client"), *(Worker(POOL, name) for name in workers))
+    settings = EmbeddedSettings(data_folder=folder / "data", namespace=NAMESPACE, pools=(POOL,), identities=identities)
+    issuer = DevelopmentIssuer.create_or_load(folder / "keys")
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(EmbeddedServer.start(settings))
+        admin = await stack.enter_async_context(connect_broker(server.connection(Provisioner())))
+        await stack.enter_async_context(admin.provisioned([POOL]))
+
+        async def token() -> str:
+            return issuer.token("ada", scopes, audience=NAMESPACE, agent="tester")
+
+        client = await stack.enter_async_context(
+            connect_client(
+                ClientSettings(
+                    executor="client",
+                    connection=server.connection(Executor("client")),
+                    signing_key=issuer.executor_key(),
+                    tokens=token,
+                    sealing_keys={POOL: issuer.sealing_public_key(POOL)},
+                )
+            )
+        )
+        yield WorkerMesh(server, issuer, client, folder)
+
+
+@asynccontextmanager
+async def worker_in_process(mesh: WorkerMesh, toolsets: Sequence[Path], *, worker_id: str = "worker-1", **changes: object) -> AsyncIterator[None]:
+    """Run a worker in this process; at the end of the block it drains."""
+    config = mesh.worker_config(worker_id, toolsets, **changes)
+    stop = asyncio.Event()
+    async with running_worker(config, mesh.folder, Redactor()) as worker, asyncio.TaskGroup() as group:
+        running = group.create_task(worker.run(stop))
+        try:
+            async with asyncio.timeout(10):
+                await mesh.client.catalog.wait_until(lambda view: any(worker_id in tool.workers for tool in view.tools()))
+            yield
+        finally:
+            stop.set()
+            await asyncio.wait({running})
