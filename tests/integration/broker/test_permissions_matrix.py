@@ -57,7 +57,7 @@ def cases_of_pool(pool: str) -> Iterator[Case]:
         yield case(direct_get(SUBJECTS.catalog_bucket(), catalog), {P, *EXECUTORS, worker})
         heartbeat = SUBJECTS.heartbeat_key(pool, worker.id)
         yield case(f"$KV.{SUBJECTS.heartbeat_bucket()}.{heartbeat}", {worker})
-        yield case(direct_get(SUBJECTS.heartbeat_bucket(), heartbeat), {P, worker})
+        yield case(direct_get(SUBJECTS.heartbeat_bucket(), heartbeat), {P, worker, *EXECUTORS})
     yield case(SUBJECTS.control(pool, "w9"), set(EXECUTORS))
 
     yield case(f"$KV.{ledger}.{key}", users)
@@ -83,7 +83,12 @@ def cases_of_pool(pool: str) -> Iterator[Case]:
 
 
 def cases_of_broker() -> Iterator[Case]:
-    for bucket in (SUBJECTS.ledger_bucket(), SUBJECTS.result_bucket(), SUBJECTS.catalog_bucket()):
+    for bucket in (
+        SUBJECTS.ledger_bucket(),
+        SUBJECTS.result_bucket(),
+        SUBJECTS.catalog_bucket(),
+        SUBJECTS.heartbeat_bucket(),
+    ):
         yield case(f"$JS.API.CONSUMER.CREATE.KV_{bucket}.x.$KV.{bucket}.>", {P, *EXECUTORS})
         yield case(f"$JS.API.CONSUMER.MSG.NEXT.KV_{bucket}.x", {P, *EXECUTORS})
         yield case(f"$JS.API.DIRECT.GET.KV_{bucket}", {P})

@@ -91,9 +91,14 @@ def executor_requests(subjects: Subjects, pools: Iterable[str], executor: str = 
             *_payloads(subjects, pool),
             *(Request(subject, owner=pool_account(pool)) for subject in _to_workers(subjects, pool)),
         )
-    for bucket in (subjects.ledger_bucket(), subjects.result_bucket(), subjects.catalog_bucket()):
+    for bucket in _seen_by_executors(subjects):
         requests += _view(bucket)
     return tuple(requests)
+
+
+def _seen_by_executors(subjects: Subjects) -> tuple[str, ...]:
+    """Return the buckets that say what became of calls, and what workers serve and fail to load."""
+    return (subjects.ledger_bucket(), subjects.result_bucket(), subjects.catalog_bucket(), subjects.heartbeat_bucket())
 
 
 def _to_workers(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[str, ...]:
