@@ -1,0 +1,235 @@
+"""Calls remote tools over one broker connection."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+
+from toolmesh_broker.catalog import CatalogView
+from toolmesh_broker.ports import Broker, OutgoingInvocation
+from toolmesh_broker.reply_listener import ReplyListener
+from toolmesh_client.arguments import check_required_arguments, encode_arguments
+from toolmesh_client.call import Call
+from toolmesh_client.envelope import CallParts, write_envelope
+from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, InvalidCallError
+from toolmesh_client.payloads import OutgoingPayloads
+from toolmesh_client.request import CallRequest
+from toolmesh_client.resolution import ToolsByPool, resolve_tool
+from toolmesh_client.result import CallResult
+from toolmesh_client.runner import CallRunner
+from toolmesh_client.secrets_box import Secret
+from toolmesh_client.settings import ClientSettings
+from toolmesh_client.token_claims import read_claims
+from toolmesh_client.tokens import RefreshingTokens
+from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_contracts.envelopes.values import ArtifactRef
+from toolmesh_contracts.ids import new_invocation_id
+from toolmesh_identity.claims import Claims
+
+__all__ = ["Client"]
+
+
+class Client:
+    """Calls tools, follows them, cancels them. Made by `connect`; safe for any number of calls at once.
+
+    What is wrong with a call before it is queued is raised as a typed error; how a queued call ends is its result.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        settings: ClientSettings,
+        replies: ReplyListener,
+        catalog: CatalogView,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._broker = broker
+        self._settings = settings
+        self._replies = replies
+        self._catalog = catalog
+        self._tasks = tasks
+        self._tokens = RefreshingTokens(settings.tokens)
+        self._open: dict[str, CallRunner] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._pools_by_bucket: dict[str, str] = {}
+        self._closed = False
+
+    @property
+    def broker(self) -> Broker:
+        """The connection that the calls use."""
+        return self._broker
+
+    @property
+    def catalog(self) -> CatalogView:
+        """What workers serve, with the workers of each tool, kept up to date."""
+        return self._catalog
+
+    @property
+    def open_calls(self) -> int:
+        """How many calls have no result yet."""
+        return len(self._open)
+
+    def tools(self) -> ToolsByPool:
+        """Return what workers serve now: by pool, then by the tool's name."""
+        tools: dict[str, dict[str, CatalogEntry]] = {}
+        for tool in self._catalog.tools():
+            tools.setdefault(tool.entry.pool, {})[tool.entry.tool] = tool.entry
+        return tools
+
+    # -- calls
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, object] | bytes = b"{}",
+        *,
+        pool: str | None = None,
+        timeout_s: float | None = None,
+        on_status: Callable[[Status], None] | None = None,
+        artifacts: Mapping[str, ArtifactRef | Path] | None = None,
+        tool_config: Mapping[str, object] | None = None,
+        secrets: Sequence[Secret] = (),
+        required_scopes: tuple[str, ...] = (),
+    ) -> CallResult:
+        """Call a tool and return its result; `on_status` gets each status on the way.
+
+        If the task that waits here is cancelled, the call is cancelled too.
+
+        Raises:
+            ToolmeshError: the call was not queued, or it is unknown whether it was (BrokerUnreachableError).
+        """
+        request = CallRequest(
+            tool=tool,
+            arguments=arguments,
+            pool=pool,
+            timeout_s=timeout_s,
+            artifacts=artifacts or {},
+            tool_config=tool_config or {},
+            secrets=secrets,
+            required_scopes=required_scopes,
+        )
+        return await self.run(request, on_status)
+
+    async def run(self, request: CallRequest, on_status: Callable[[Status], None] | None = None) -> CallResult:
+        """Do what `call` does, for a request."""
+        call = await self.start(request)
+        try:
+            if on_status is not None:
+                async for status in call.statuses():
+                    on_status(status)
+            return await call.result()
+        finally:
+            call.abandon("the caller stopped waiting")
+
+    async def start(self, request: CallRequest) -> Call:
+        """Queue a call and return its handle.
+
+        Cancelled while publishing, or with a broker that doesn't answer, it takes care that the call never runs unseen.
+
+        Raises:
+            ToolNotFoundError, AmbiguousToolError: no worker serves the tool, or several pools do.
+            InvalidArgumentsError, InvalidCallError, SecretNotSealableError: the call can't be written.
+            CallNotSignedInError: no valid token.
+            CallNotQueuedError: the queue is full.
+            BrokerError: not queued, or unknown whether it is; then it is withdrawn as soon as the broker answers.
+            ClientClosedError: the `connect` block has ended.
+        """
+        if self._closed:
+            raise ClientClosedError("this client is closed", hint="call inside of the `async with connect(...)` block")
+        entry = resolve_tool(self.tools(), request.tool, request.pool)
+        arguments = encode_arguments(request.arguments)
+        check_required_arguments(arguments, request.artifacts, entry)
+        token = request.token if request.token is not None else await self._tokens()
+        claims = read_claims(token)
+        deadline_ms = _deadline_ms(request, entry, claims, self._settings.patience.queue_s)
+
+        invocation = new_invocation_id()
+        payloads = OutgoingPayloads(self._broker, entry.pool, invocation, deadline_ms)
+        self._pools_by_bucket[self._broker.subjects.payload_bucket(entry.pool)] = entry.pool
+        parts = CallParts(
+            invocation=invocation,
+            request=request,
+            entry=entry,
+            token=token,
+            claims=claims,
+            deadline_ms=deadline_ms,
+            arguments=arguments,
+            arguments_payload=await payloads.arguments(arguments),
+            artifacts=await payloads.artifacts(request.artifacts),
+        )
+        return await self._queue(write_envelope(parts, self._settings), entry, payloads)
+
+    async def _queue(self, outgoing: OutgoingInvocation, entry: CatalogEntry, payloads: OutgoingPayloads) -> Call:
+        runner = CallRunner(outgoing, entry, payloads, self._broker, self._replies, self._settings)
+        self._open[outgoing.invocation] = runner
+        task = self._tasks.create_task(runner.run())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: self._open.pop(outgoing.invocation))
+        try:
+            await runner.until_queued()
+        except asyncio.CancelledError:
+            runner.call.abandon("the caller stopped waiting")
+            raise
+        return runner.call
+
+    # -- artifacts
+
+    def open_artifact(self, ref: ArtifactRef) -> AsyncIterator[bytes]:
+        """Read a file that a tool made, chunk by chunk; complete and right only if the iteration ends without error.
+
+        Raises:
+            InvalidCallError: it lies in no pool that this client called.
+            PayloadMissingError, PayloadCorruptError: it has expired, or is not what the reference says.
+        """
+        pool = self._pools_by_bucket.get(ref.payload.bucket)
+        if pool is None:
+            raise InvalidCallError(f"artifact {ref.filename!r} lies in no pool that this client has called")
+        return self._broker.payloads(pool).open(ref.payload)
+
+    async def save_artifact(self, ref: ArtifactRef, path: Path) -> None:
+        """Write a file that a tool made to `path`, which appears only once it is complete.
+
+        Raises:
+            OSError: it can't be written.
+            InvalidCallError, PayloadMissingError, PayloadCorruptError: as `open_artifact`.
+        """
+        partial = path.with_name(f".{path.name}.{new_invocation_id()}.partial")
+        file = await asyncio.to_thread(partial.open, "xb")
+        try:
+            with file:
+                async for chunk in self.open_artifact(ref):
+                    await asyncio.to_thread(file.write, chunk)
+            await asyncio.to_thread(partial.replace, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    # -- life; for `connect`
+
+    def reconnected(self) -> None:
+        """Look up all open calls: replies sent during the outage are lost, results are stored."""
+        for runner in self._open.values():
+            runner.supervisor.reconnected()
+
+    async def close(self) -> None:
+        """Cancel the calls that are still open; give them a bounded time to be withdrawn."""
+        self._closed = True
+        for runner in self._open.values():
+            runner.call.abandon("the client was closed")
+        if not self._running:
+            return
+        _, late = await asyncio.wait(self._running, timeout=self._settings.patience.close_s)
+        for task in late:
+            task.cancel()
+
+
+def _deadline_ms(request: CallRequest, entry: CatalogEntry, claims: Claims, queue_s: float) -> int:
+    """Return the call's deadline: the request's, else the tool's limit plus a time in the queue; not past the token."""
+    now = time.time()
+    if claims.expires_at <= now:
+        raise CallNotSignedInError("the caller's token has expired", hint="sign in again")
+    timeout_s = entry.timeout_ms / 1000 + queue_s if request.timeout_s is None else request.timeout_s
+    if not timeout_s > 0:
+        raise InvalidCallError(f"a timeout of {timeout_s:g} s leaves no time for the call", hint="give more than 0 s")
+    return int(min(now + timeout_s, claims.expires_at) * 1000)

@@ -1,0 +1,143 @@
+"""Carries one call from its publish to its result."""
+
+import asyncio
+import contextlib
+import logging
+from typing import Final
+
+from toolmesh_broker.errors import BrokerError, PayloadTooLargeError, QueueFullError
+from toolmesh_broker.ports import Broker, OutgoingInvocation
+from toolmesh_broker.reply_listener import PendingCall, ReceivedResult, ReplyListener
+from toolmesh_broker.task_scope import task_scope
+from toolmesh_client.call import Call
+from toolmesh_client.errors import CallNotQueuedError
+from toolmesh_client.payloads import OutgoingPayloads
+from toolmesh_client.result import CallResult, failed_result, load_result, local_result
+from toolmesh_client.settings import ClientSettings
+from toolmesh_client.supervisor import PublishedCall, Supervisor
+from toolmesh_client.waiter import Waiter
+from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+
+__all__ = ["CallRunner"]
+
+_log = logging.getLogger(__name__)
+_RETRY_AFTER_S: Final = 5.0
+
+
+class CallRunner:
+    """Publishes a call, hears its replies, looks after it, and hands its result to the handle `call`."""
+
+    def __init__(
+        self,
+        outgoing: OutgoingInvocation,
+        entry: CatalogEntry,
+        payloads: OutgoingPayloads,
+        broker: Broker,
+        replies: ReplyListener,
+        settings: ClientSettings,
+    ) -> None:
+        self._outgoing = outgoing
+        self._payloads = payloads
+        self._broker = broker
+        self._replies = replies
+        self._settings = settings
+        self._waiter = Waiter(status_capacity=settings.status_capacity)
+        published = PublishedCall(
+            invocation=outgoing.invocation,
+            pool=outgoing.pool,
+            tool=entry.tool,
+            executor=settings.executor,
+            deadline_ms=outgoing.deadline_ms,
+            idempotent=entry.idempotent,
+            max_attempts=entry.max_attempts,
+        )
+        self.supervisor = Supervisor(published, self._waiter, broker, settings.patience)
+        self.call = Call(published, self._waiter, self.supervisor)
+        self._received: list[ReceivedResult] = []
+        self._queued: asyncio.Future[ToolmeshError | None] = asyncio.get_running_loop().create_future()
+
+    async def until_queued(self) -> None:
+        """Wait until the stream holds the call.
+
+        Raises:
+            CallNotQueuedError, PayloadTooLargeError: it never will.
+            BrokerError: that is unknown; the call is being withdrawn.
+        """
+        error = await asyncio.shield(self._queued)
+        if error is not None:
+            raise error
+
+    async def run(self) -> None:
+        """Return once `call` has its result; whatever fails is a result."""
+        call = self.call
+        try:
+            call.finish(await self._result())
+            await self._payloads.discard()
+        except Exception:  # noqa: BLE001 - a fault in one call must not end the others, which share the task group
+            _log.exception("following a call failed", extra={"invocation": call.invocation})
+            message = "the client failed while it followed the call; its log has the details"
+            call.finish(failed_result(call.invocation, call.pool, call.tool, ErrorCode.INTERNAL_ERROR, message))
+        finally:
+            message = "the client was closed before the call ended; it may still run"
+            call.finish(failed_result(call.invocation, call.pool, call.tool, ErrorCode.CANCELLED, message))
+            self._tell_queued(None)
+
+    async def _result(self) -> CallResult:
+        # First the waiter, then the publish: a worker may answer before the publish is acknowledged.
+        async with self._replies.expect(self.call.pool, self.call.invocation) as pending:
+            async with task_scope() as group:
+                helpers = [group.create_task(self._listen(pending)), group.create_task(self._publish())]
+                await self.supervisor.run()
+                for helper in helpers:
+                    helper.cancel()
+            for received in self._received:
+                with contextlib.suppress(BrokerError):
+                    await received.confirm()
+        return await self._load()
+
+    async def _listen(self, pending: PendingCall) -> None:
+        async for news in pending:
+            if isinstance(news, Status):
+                self._waiter.take_status(news)
+            else:
+                self._received.append(news)
+                self._waiter.settle(news.result)
+
+    async def _publish(self) -> None:
+        try:
+            self.supervisor.receipt = await self._broker.publish_invocation(self._outgoing)
+        except QueueFullError as error:
+            reason = f"the queue of pool {self.call.pool!r} is full: {error.message}"
+            self._refused(CallNotQueuedError(reason, retry_after_s=_RETRY_AFTER_S))
+        except PayloadTooLargeError as error:
+            self._refused(error)
+        except BrokerError as error:
+            # It may be queued all the same.
+            self.supervisor.cancel("it is unknown whether the call was queued")
+            self._tell_queued(error)
+        else:
+            self._tell_queued(None)
+
+    def _refused(self, error: ToolmeshError) -> None:
+        self._tell_queued(error)
+        self._waiter.settle(local_result(self.call.invocation, self.call.tool, error.code, error.message))
+
+    def _tell_queued(self, error: ToolmeshError | None) -> None:
+        if not self._queued.done():
+            self._queued.set_result(error)
+
+    async def _load(self) -> CallResult:
+        result = self._waiter.result
+        assert result is not None  # noqa: S101 - the supervisor returns only then
+        pool, ref = self.call.pool, result.payload
+        store = self._broker.payloads(pool)
+        bucket = self._broker.subjects.payload_bucket(pool)
+        loaded = await load_result(result, pool, store, bucket, self._settings.max_result_bytes)
+        if ref is not None and ref.bucket == bucket:
+            try:
+                await store.delete(ref)
+            except BrokerError as error:
+                _log.debug("a fetched result stays stored until it expires: %s", error)
+        return loaded

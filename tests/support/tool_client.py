@@ -1,0 +1,82 @@
+"""A client of the in-memory broker, or of a real one, with keys and tokens of a development issuer."""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from toolmesh_broker.memory.broker import MemoryBroker
+from toolmesh_broker.memory.hub import MemoryHub
+from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_client import Client, ClientSettings, Patience, client_over
+from toolmesh_client.tokens import development_tokens
+from toolmesh_identity.development import DevelopmentIssuer
+
+NAMESPACE = "demo"
+EXECUTOR = "executor-1"
+
+QUICK = Patience(
+    queue_s=30.0,
+    grace_s=0.2,
+    queued_look_s=0.1,
+    longest_look_s=0.2,
+    running_look_s=0.1,
+    dead_look_s=0.05,
+    dead_s=0.3,
+    cancel_repeat_s=0.05,
+    close_s=2.0,
+)
+"""Looks often, so that tests need not wait."""
+
+
+def client_settings(
+    folder: Path,
+    *,
+    servers: tuple[str, ...] = ("nats://127.0.0.1:1",),
+    executor: str = EXECUTOR,
+    patience: Patience = QUICK,
+    scopes: tuple[str, ...] = ("*",),
+    **more: Any,
+) -> ClientSettings:
+    """Settings whose keys and tokens a development issuer in `folder` makes."""
+    issuer = DevelopmentIssuer.create_or_load(folder / "keys")
+    return ClientSettings(
+        executor=executor,
+        connection=ConnectionSettings(servers=servers, namespace=NAMESPACE, identity=f"executor__{executor}"),
+        signing_key=issuer.executor_key(),
+        tokens=more.pop("tokens", None) or development_tokens(issuer.folder, "ada", scopes, namespace=NAMESPACE),
+        sealing_keys={"default": issuer.sealing_public_key("default")},
+        patience=patience,
+        **more,
+    )
+
+
+@contextlib.asynccontextmanager
+async def memory_client(folder: Path, **changes: Any) -> AsyncIterator[tuple[MemoryHub, Client]]:
+    """A client over a fresh in-memory hub."""
+    async with MemoryHub.running(NAMESPACE) as hub:
+        settings = client_settings(folder, **changes)
+        async with client_over(worker_broker(hub, settings.connection.identity), settings) as client:
+            yield hub, client
+
+
+def worker_broker(hub: MemoryHub, identity: str = "worker") -> MemoryBroker:
+    """Another connection to the same hub."""
+    return MemoryBroker(hub, identity)
+
+
+async def until(holds: Callable[[], bool] | Callable[[], Awaitable[bool]], what: str = "it") -> None:
+    """Waits, at most 10 s, until `holds()`."""
+
+    async def asked() -> bool:
+        answer = holds()
+        return bool(await answer) if inspect.isawaitable(answer) else bool(answer)
+
+    try:
+        async with asyncio.timeout(10):
+            while not await asked():  # noqa: ASYNC110 - what is waited for has no event
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"{what} did not come true within 10 s") from None
