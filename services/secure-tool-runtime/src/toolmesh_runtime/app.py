@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from toolmesh_broker import identities
 from toolmesh_broker.catalog import CatalogPublisher
 from toolmesh_broker.configured import connection_settings
 from toolmesh_broker.heartbeats import beating
