@@ -7,6 +7,8 @@ from pydantic import AfterValidator, model_validator
 
 from toolmesh_contracts.config_fields import ConfigModel, Text
 
+__all__ = ["BrokerConfig", "BrokerTls"]
+
 _URL = re.compile(r"(?:nats|tls|ws|wss)://[^\s@/]+(?:/[^\s@]*)?")
 
 

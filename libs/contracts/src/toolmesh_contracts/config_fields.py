@@ -13,6 +13,24 @@ from toolmesh_contracts.errors import InvalidNameError
 from toolmesh_contracts.names import validate_identifier, validate_namespace, validate_pool
 from toolmesh_contracts.scopes import ScopeSyntaxError, parse
 
+__all__ = [
+    "MAX_SECONDS",
+    "MAX_TEXT",
+    "AbsolutePath",
+    "ConfigModel",
+    "Count",
+    "HostPattern",
+    "Namespace",
+    "NoBoolean",
+    "PoolName",
+    "Port",
+    "RelativePath",
+    "ScopeText",
+    "Seconds",
+    "Text",
+    "WorkerId",
+]
+
 MAX_SECONDS: Final = 86_400
 """Longest time limit that can be configured: a day."""
 
@@ -92,13 +110,13 @@ def _host_pattern(text: str) -> str:
 NoBoolean: Final = BeforeValidator(_no_boolean)
 """Keeps `true` and `false` from being read as 1 and 0."""
 
-Seconds = Annotated[float, NoBoolean, Field(gt=0, le=MAX_SECONDS)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS), NoBoolean]
 """A time limit in seconds, over 0 and at most a day."""
 
-Count = Annotated[int, NoBoolean, Field(ge=1, le=2**31 - 1)]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1), NoBoolean]
 """A whole number of at least 1."""
 
-Port = Annotated[int, NoBoolean, Field(ge=0, le=65_535)]
+Port = Annotated[int, Field(ge=0, le=65_535), NoBoolean]
 """A TCP port; 0 lets the system choose one."""
 
 Text = Annotated[str, Field(min_length=1)]

@@ -9,6 +9,8 @@ from typing import ClassVar, TypeAlias
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
+__all__ = ["ConfigError", "ConfigPath", "Problem", "describe", "format_path", "nearest"]
+
 ConfigPath: TypeAlias = tuple[str | int, ...]
 """Where a value is in a document: keys of mappings and indexes of lists, outermost first."""
 

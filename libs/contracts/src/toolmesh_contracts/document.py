@@ -1,11 +1,27 @@
 """A configuration document as a tree that knows the line of every key and value."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from toolmesh_contracts.config_problems import ConfigError, ConfigPath, Problem
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "Document",
+    "ListNode",
+    "MappingEntry",
+    "MappingNode",
+    "Node",
+    "ScalarNode",
+    "child",
+    "decode_text",
+    "depth_of",
+    "plain_value",
+    "read_text",
+    "weight_of",
+]
 
 MAX_DEPTH = 64
 """Deepest nesting of mappings and lists."""
@@ -92,13 +108,16 @@ class Document:
                 break
         return place
 
+    def node(self, path: ConfigPath) -> Node | None:
+        """Return the node at `path`, or None when nothing is there."""
+        node: Node | None = self.root
+        for part in path:
+            node = None if node is None else child(node, part)
+        return node
+
     def value(self) -> Any:
         """Return the document as dicts, lists and scalars; every call builds new ones."""
         return plain_value(self.root)
-
-    def scalars(self) -> Iterator[tuple[ConfigPath, ScalarNode]]:
-        """Yield every scalar value with its path, in the order of the file."""
-        return _scalars(self.root, ())
 
 
 def plain_value(node: Node) -> Any:
@@ -110,6 +129,16 @@ def plain_value(node: Node) -> Any:
     return {key: plain_value(entry.node) for key, entry in node.entries.items()}
 
 
+def child(node: Node, part: str | int) -> Node | None:
+    """Return what a key or index of a node holds, or None when it has none such."""
+    if isinstance(node, MappingNode) and isinstance(part, str):
+        entry = node.entries.get(part)
+        return entry.node if entry else None
+    if isinstance(node, ListNode) and isinstance(part, int) and 0 <= part < len(node.items):
+        return node.items[part]
+    return None
+
+
 def weight_of(node: Node) -> int:
     """Return how many values a node holds, itself included and aliases expanded."""
     return 1 if isinstance(node, ScalarNode) else node.weight
@@ -118,17 +147,6 @@ def weight_of(node: Node) -> int:
 def depth_of(node: Node) -> int:
     """Return how many mappings and lists lie in one another at a node, aliases expanded."""
     return 0 if isinstance(node, ScalarNode) else node.depth
-
-
-def _scalars(node: Node, path: ConfigPath) -> Iterator[tuple[ConfigPath, ScalarNode]]:
-    if isinstance(node, ScalarNode):
-        yield path, node
-    elif isinstance(node, ListNode):
-        for index, item in enumerate(node.items):
-            yield from _scalars(item, (*path, index))
-    else:
-        for key, entry in node.entries.items():
-            yield from _scalars(entry.node, (*path, key))
 
 
 def read_text(path: Path, max_bytes: int) -> str:

@@ -6,7 +6,7 @@ Read by workers. A manifest comes from a tool's author, so variables of the work
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -15,6 +15,7 @@ from toolmesh_contracts.config_fields import (
     ConfigModel,
     Count,
     HostPattern,
+    NoBoolean,
     PoolName,
     RelativePath,
     ScopeText,
@@ -27,6 +28,8 @@ from toolmesh_contracts.model_loading import check
 from toolmesh_contracts.names import Lane, validate_tool_name
 from toolmesh_contracts.reserved import reserved_reason
 from toolmesh_contracts.yaml_document import read_yaml
+
+__all__ = ["Manifest", "ManifestFile", "ResourceLimits", "SandboxProfile", "ToolManifest", "load_manifest"]
 
 SandboxProfile = Literal["standard", "restrictive", "permissive"]
 """A named sandbox policy: `restrictive` has no network, `permissive` sees more of the host."""
@@ -69,7 +72,7 @@ class ToolManifest(ConfigModel):
     """Scopes that a caller needs, all of them, whatever an agent's configuration says."""
     idempotent: bool = False
     """Running a call twice does no harm; only then may it be run again after a worker was lost."""
-    max_attempts: int = Field(default=1, ge=1, le=20)
+    max_attempts: Annotated[int, Field(ge=1, le=20), NoBoolean] = 1
     """Most runs of one call; more than 1 needs `idempotent: true`."""
     start: Literal["auto", "nursery", "template", "cold"] = "auto"
     """How a call's process starts: `nursery` clones an interpreter that has loaded the SDK but never toolset code;

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+__all__ = ["allowed_keys", "allowed_tags", "description_of", "shapes_at"]
+
 _UNIONS = (Union, types.UnionType)
 
 

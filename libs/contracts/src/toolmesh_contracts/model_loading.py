@@ -10,11 +10,13 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from toolmesh_contracts.config_problems import ConfigError, ConfigPath, Problem, describe, nearest
-from toolmesh_contracts.document import Document, ListNode, MappingNode, Node, plain_value
+from toolmesh_contracts.document import Document, child, plain_value
 from toolmesh_contracts.model_fields import allowed_keys, allowed_tags, description_of
 from toolmesh_contracts.toml_document import read_toml
 from toolmesh_contracts.variables import expand
 from toolmesh_contracts.yaml_document import read_yaml
+
+__all__ = ["Loaded", "check", "load_model", "read_document"]
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -116,7 +118,7 @@ def _problem(document: Document, base: ConfigPath, shape: Any, detail: ErrorDeta
 
 
 def _choice(document: Document, path: ConfigPath, choices: tuple[str, ...]) -> Problem:
-    node = _node(document, path)
+    node = document.node(path)
     if node is None:
         return document.problem(path, "this key is required", allowed=", ".join(choices))
     value = plain_value(node)
@@ -128,33 +130,17 @@ def _choice(document: Document, path: ConfigPath, choices: tuple[str, ...]) -> P
 def _document_path(document: Document, base: ConfigPath, location: tuple[str | int, ...]) -> ConfigPath:
     """Return where an error is in the document: without the union tags that pydantic writes into `loc`."""
     path = base
-    node = _node(document, base)
+    node = document.node(base)
     for part in location:
-        inner = _child(node, part) if node is not None else None
+        inner = child(node, part) if node is not None else None
         if inner is not None:
             path, node = (*path, part), inner
     return path
 
 
-def _node(document: Document, path: ConfigPath) -> Node | None:
-    node: Node | None = document.root
-    for part in path:
-        node = _child(node, part) if node is not None else None
-    return node
-
-
-def _child(node: Node, part: str | int) -> Node | None:
-    if isinstance(node, MappingNode) and isinstance(part, str):
-        entry = node.entries.get(part)
-        return entry.node if entry else None
-    if isinstance(node, ListNode) and isinstance(part, int) and part < len(node.items):
-        return node.items[part]
-    return None
-
-
 def _found(document: Document, path: ConfigPath) -> str:
     """Describe the value as it stands in the file, so that a variable's value is never shown."""
-    node = _node(document, path)
+    node = document.node(path)
     if node is None:
         return ""
     value = plain_value(node)

@@ -4,6 +4,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+__all__ = [
+    "BUILTIN_GROUPS",
+    "BUILTIN_TOOLS",
+    "DECLARED_BUILTINS",
+    "SKILL_TOOLS",
+    "declared_reserved_reason",
+    "reserved_prefix_reason",
+    "reserved_reason",
+]
+
 _ARTIFACT_TOOLS: Final = (
     "list_artifacts",
     "load_artifact",

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+__all__ = ["MAX_SCOPE_CHARACTERS", "Scope", "ScopeSet", "ScopeSyntaxError", "glob_matches", "parse"]
+
 MAX_SCOPE_CHARACTERS: Final = 256
 """Longest scope or grant."""
 

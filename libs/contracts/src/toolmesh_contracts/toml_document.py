@@ -26,16 +26,20 @@ from toolmesh_contracts.document import (
     weight_of,
 )
 
+__all__ = ["MAX_TOML_BYTES", "parse_toml", "read_toml"]
+
 MAX_TOML_BYTES: Final = 256 * 1024
 """Largest TOML file."""
 
 _KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
 _HEADER = re.compile(r"\s*(\[\[?)(.*?)\]\]?\s*(?:#.*)?$")
-_ERROR_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
-_ONE_LINE_TEXT = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*"""|' r"'''(?:[^']|'(?!''))*'''|" r'"(?!"")(?:[^"\\]|\\.)*"|' r"'(?!'')[^']*'"
+_ERROR_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:""")?'
+    r"|'''(?:[^']|'(?!''))*(?:''')?"
+    r'|"(?:[^"\\]|\\.)*"'
+    r"|'[^']*'|#.*|[\[\]{}]"
 )
-_COMMENT = re.compile(r"#.*")
 _TEXT_MARKS: Final = ('"""', "'''")
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**63 - 1
@@ -59,9 +63,10 @@ def parse_toml(text: str | bytes, source: str) -> Document:
     except RecursionError as error:
         raise ConfigError([Problem(file=source, message=f"nested deeper than {MAX_DEPTH} levels")]) from error
     except ValueError as error:
-        place = _ERROR_LINE.search(str(error))
-        message = f"this is not valid TOML: {_ERROR_LINE.sub('', str(error))}"
-        raise ConfigError([Problem(file=source, line=int(place[1]) if place else None, message=message)]) from error
+        place = _ERROR_PLACE.search(str(error))
+        line = None if place is None else int(place[1] or text.count("\n") + 1)
+        message = f"this is not valid TOML: {_ERROR_PLACE.sub('', str(error))}"
+        raise ConfigError([Problem(file=source, line=line, message=message)]) from error
     tree = _TreeBuilder(source, _key_lines(text))
     root = tree.node(value, (), 1)
     if tree.problems:
@@ -167,13 +172,9 @@ def _still_open(line: str, mark: str, brackets: int) -> tuple[str, int]:
         _, found, line = line.partition(mark)
         if not found:
             return mark, brackets
-    code = _COMMENT.sub("", _ONE_LINE_TEXT.sub("", line))
-    for candidate in _TEXT_MARKS:
-        before, found, _ = code.partition(candidate)
-        if found:
-            return candidate, brackets + _balance(before)
-    return "", max(0, brackets + _balance(code))
-
-
-def _balance(code: str) -> int:
-    return sum(code.count(sign) for sign in "[{") - sum(code.count(sign) for sign in "]}")
+    for token in _TOKEN.findall(line):
+        for candidate in _TEXT_MARKS:
+            if token.startswith(candidate) and not (len(token) >= 2 * len(candidate) and token.endswith(candidate)):
+                return candidate, brackets
+        brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
+    return "", max(0, brackets)

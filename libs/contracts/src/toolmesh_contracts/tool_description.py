@@ -15,6 +15,19 @@ import msgspec
 from toolmesh_contracts.envelopes.catalog import ArtifactParameter
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
+__all__ = [
+    "MAX_DESCRIBED_TOOLS",
+    "MAX_DESCRIPTION_BYTES",
+    "AuthRequirement",
+    "AuthScheme",
+    "ConfigField",
+    "ToolDescription",
+    "ToolDescriptionError",
+    "ToolDescriptions",
+    "VolumeParameter",
+    "parse_tool_descriptions",
+]
+
 MAX_DESCRIPTION_BYTES: Final = 1024 * 1024
 """Most bytes of a `--schema` output."""
 

@@ -14,6 +14,8 @@ from toolmesh_contracts.config_problems import ConfigPath, Problem
 from toolmesh_contracts.document import Document, ListNode, MappingNode, Node, ScalarNode
 from toolmesh_contracts.yaml_scalars import resolve_variable
 
+__all__ = ["MAX_EXPANDED_CHARACTERS", "Expansion", "MalformedReferenceError", "Substitution", "expand", "substitute"]
+
 MAX_EXPANDED_CHARACTERS: Final = 16 * 1024 * 1024
 """Most characters that the expanded values of one document may have together."""
 

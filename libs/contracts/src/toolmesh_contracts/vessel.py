@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from toolmesh_contracts.config_fields import AbsolutePath, ConfigModel, Count, NoBoolean, RelativePath, Seconds, Text
 from toolmesh_contracts.config_problems import ConfigError, Problem, nearest
@@ -19,6 +19,22 @@ from toolmesh_contracts.model_loading import check
 from toolmesh_contracts.reserved import declared_reserved_reason
 from toolmesh_contracts.scopes import MAX_SCOPE_CHARACTERS
 from toolmesh_contracts.toml_document import read_toml
+
+__all__ = [
+    "DEFAULT_SCOPE",
+    "PACKAGE_PLACEHOLDER",
+    "DeclaredTool",
+    "DeclaredToolFile",
+    "Mount",
+    "Service",
+    "StrictSeconds",
+    "Vessel",
+    "VesselFile",
+    "VesselSandbox",
+    "VesselTools",
+    "load_declared_tool",
+    "load_vessel",
+]
 
 PACKAGE_PLACEHOLDER: Final = "{package}"
 """Stands in a command for the agent folder's path in the sandbox."""
@@ -84,7 +100,7 @@ def _service_url(text: str) -> str:
 
 _FLAG_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
-StrictSeconds = Annotated[float, NoBoolean, Field(gt=0, le=86_400, strict=True)]
+StrictSeconds = Annotated[float, Field(gt=0, le=86_400, strict=True), NoBoolean]
 """A time limit in seconds that is written as a number."""
 
 
@@ -180,6 +196,8 @@ class VesselSandbox(ConfigModel):
 class VesselFile(ConfigModel):
     """The parts of `vessel.toml` that declared tools need; a vessel's other sections are left alone."""
 
+    model_config = ConfigDict(extra="ignore")
+
     tools: VesselTools = VesselTools()
     sandbox: VesselSandbox = VesselSandbox()
     workdir: AbsolutePath | None = None
@@ -230,8 +248,7 @@ def load_vessel(folder: Path) -> Vessel:
     """
     document = read_toml(folder / "vessel.toml")
     value = document.value()
-    known = {key: value[key] for key in value if key in _KNOWN}
-    settings = check(_VESSEL_FILE, VesselFile, document, known)
+    settings = check(_VESSEL_FILE, VesselFile, document, value)
     unknown = tuple(key for key in value if key not in _KNOWN)
     # A section of another part of the vessel is none of our business; a misspelt one of ours is.
     problems = [

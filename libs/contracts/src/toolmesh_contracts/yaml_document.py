@@ -27,6 +27,8 @@ from toolmesh_contracts.document import (
 )
 from toolmesh_contracts.yaml_scalars import AmbiguousScalarError, resolve_plain
 
+__all__ = ["MAX_YAML_BYTES", "parse_yaml", "read_yaml"]
+
 MAX_YAML_BYTES: Final = 4 * 1024 * 1024
 """Largest YAML file."""
 

@@ -7,6 +7,8 @@ import math
 import re
 from typing import Final
 
+__all__ = ["AmbiguousScalarError", "resolve_plain", "resolve_variable"]
+
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEAN: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?[0-9]+")

@@ -7,9 +7,28 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_valid
 from toolmesh_contracts.agent_config.entries import BuiltinEntry, BuiltinGroupEntry
 from toolmesh_contracts.agent_config.mcp import McpEntry
 from toolmesh_contracts.agent_config.openapi import OpenApiEntry
-from toolmesh_contracts.config_fields import ConfigModel, Count, Namespace, ScopeText, Seconds, Text
+from toolmesh_contracts.config_fields import ConfigModel, Count, Namespace, NoBoolean, ScopeText, Seconds, Text
 from toolmesh_contracts.errors import InvalidNameError
 from toolmesh_contracts.names import validate_identifier
+
+__all__ = [
+    "TOOL_ENTRY",
+    "AgentCard",
+    "AgentCardPublishing",
+    "AgentConfig",
+    "AgentDiscovery",
+    "AgentListFile",
+    "AgentName",
+    "AgentSettings",
+    "ArtifactService",
+    "AutoSummarization",
+    "DataToolsConfig",
+    "InterAgentCommunication",
+    "ModelSettings",
+    "SessionService",
+    "SingleAgentFile",
+    "ToolEntry",
+]
 
 ToolEntry: TypeAlias = Annotated[
     BuiltinEntry | BuiltinGroupEntry | McpEntry | OpenApiEntry, Field(discriminator="tool_type")
@@ -108,7 +127,7 @@ class AutoSummarization(ConfigModel):
     """When a long conversation is shortened."""
 
     enabled: bool = False
-    compaction_percentage: Annotated[float, Field(gt=0, le=1)] = 0.25
+    compaction_percentage: Annotated[float, Field(gt=0, le=1), NoBoolean] = 0.25
     """Part of the conversation that is replaced by a summary."""
 
 
@@ -150,7 +169,7 @@ class AgentSettings(ConfigModel):
     enable_auto_continuation: bool = True
     """Go on when the model's answer was cut."""
     supports_streaming: bool = False
-    stream_batching_threshold_bytes: Annotated[int, Field(ge=0)] = 100
+    stream_batching_threshold_bytes: Annotated[int, Field(ge=0), NoBoolean] = 100
     """Streamed text is sent in pieces of at least this many bytes."""
     max_message_size_bytes: Count = 10_000_000
     """Largest message to or from the agent, in bytes."""
@@ -178,7 +197,7 @@ class AgentSettings(ConfigModel):
     """Put the group `artifact_management` before the tools, if it isn't there."""
     auto_inject_data_analysis_tools: bool = True
     """Put the group `data_analysis` before the tools, if it isn't there."""
-    schema_inference_depth: Annotated[int, Field(ge=1, le=10)] = 4
+    schema_inference_depth: Annotated[int, Field(ge=1, le=10), NoBoolean] = 4
     """How deep the schema of a structured artifact is described."""
     data_tools_config: DataToolsConfig = DataToolsConfig()
     enable_inline_vision: bool = False

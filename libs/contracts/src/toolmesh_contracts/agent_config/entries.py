@@ -12,6 +12,17 @@ from toolmesh_contracts.errors import InvalidNameError
 from toolmesh_contracts.names import validate_tool_name
 from toolmesh_contracts.reserved import BUILTIN_GROUPS, reserved_prefix_reason
 
+__all__ = [
+    "REMOTE_NAME_KEY",
+    "Approval",
+    "BuiltinEntry",
+    "BuiltinGroupEntry",
+    "Duration",
+    "EntryBase",
+    "Headers",
+    "ToolName",
+]
+
 REMOTE_NAME_KEY: Final = "_str_binary"
 """Key of `tool_config` that names the tool on the worker, when the agent shows it under another name."""
 

@@ -14,11 +14,13 @@ from toolmesh_contracts.agent_config.agent import (
     SingleAgentFile,
     ToolEntry,
 )
-from toolmesh_contracts.config_problems import ConfigError, ConfigPath, Problem, describe
-from toolmesh_contracts.document import Document
+from toolmesh_contracts.config_problems import ConfigError, ConfigPath, Problem, describe, format_path
+from toolmesh_contracts.document import Document, ScalarNode
 from toolmesh_contracts.model_loading import check
 from toolmesh_contracts.variables import Expansion, expand
 from toolmesh_contracts.yaml_document import read_yaml
+
+__all__ = ["AgentFile", "FailedTool", "LoadedAgent", "LoadedTool", "load_agent_file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class _FileLoader:
             try:
                 tools.append(self._tool((*tools_place, position), entry, place))
             except ConfigError as error:
-                failed.append(FailedTool(_label(entry, position), position, error.problems))
+                failed.append(FailedTool(self._label((*tools_place, position)), position, error.problems))
         config = config.model_copy(update={"tools": tuple(tool.entry for tool in tools)})
         return LoadedAgent(config, tuple(tools), tuple(failed))
 
@@ -176,8 +178,9 @@ class _FileLoader:
             shared = self._expansion.value.get("namespace")
             return config if config.namespace or not shared else config.model_copy(update={"namespace": shared})
         single = check(TypeAdapter(SingleAgentFile), SingleAgentFile, self._document, value)
-        settings = {key: getattr(single, key) for key in single.model_fields_set if key != "agent_name"}
-        return AgentConfig.model_construct(single.model_fields_set, name=single.agent_name, **settings)
+        given = single.model_fields_set - {"agent_name"}
+        settings = {key: getattr(single, key) for key in given}
+        return AgentConfig.model_construct(given | {"name"}, name=single.agent_name, **settings)
 
     def _tool(self, place: ConfigPath, entry: Any, agent: ConfigPath) -> LoadedTool:
         problems = [problem for problem in self._expansion.problems if _below(problem.path, place)]
@@ -189,6 +192,14 @@ class _FileLoader:
             entry = {**entry, "tool_config": merged}
         checked = check(TOOL_ENTRY, ToolEntry, self._document, entry, place)
         return LoadedTool(checked, place[-1] if isinstance(place[-1], int) else 0, self._line(place), secret_paths)
+
+    def _label(self, place: ConfigPath) -> str:
+        """Name an entry by what stands in the file, so that no variable's value is shown."""
+        for key in ("tool_name", "group_name", "tool_name_prefix", "tool_type"):
+            node = self._document.node((*place, key))
+            if isinstance(node, ScalarNode) and isinstance(node.value, str):
+                return node.value
+        return format_path(place)
 
     def _line(self, place: ConfigPath) -> int:
         return self._document.position(place)[0]
@@ -235,11 +246,3 @@ def _replaced(value: Any, path: ConfigPath, new: Any) -> Any:
     if isinstance(value, list):
         return [_replaced(item, rest, new) if index == first else item for index, item in enumerate(value)]
     return {key: _replaced(item, rest, new) if key == first else item for key, item in value.items()}
-
-
-def _label(entry: Any, position: int) -> str:
-    if isinstance(entry, dict):
-        for key in ("tool_name", "group_name", "tool_name_prefix", "tool_type"):
-            if isinstance(entry.get(key), str):
-                return str(entry[key])
-    return f"entry {position + 1}"

@@ -8,6 +8,25 @@ from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, model_vali
 from toolmesh_contracts.agent_config.entries import EntryBase, Headers
 from toolmesh_contracts.config_fields import ConfigModel, Seconds, Text
 
+__all__ = [
+    "BasicAuth",
+    "BasicCredential",
+    "BearerAuth",
+    "BearerCredential",
+    "HeadersAuth",
+    "HttpConnection",
+    "HttpUrl",
+    "McpAuth",
+    "McpEntry",
+    "McpOAuth2",
+    "McpOAuthScheme",
+    "McpToolDeclaration",
+    "NoAuth",
+    "OAuthCredential",
+    "SslConfig",
+    "StdioConnection",
+]
+
 _HTTP_URL = re.compile(r"https?://[^\s/?#]+(?:[/?#]\S*)?")
 
 

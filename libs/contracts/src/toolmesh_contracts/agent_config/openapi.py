@@ -8,6 +8,20 @@ from toolmesh_contracts.agent_config.entries import EntryBase, Headers
 from toolmesh_contracts.agent_config.mcp import BasicAuth, BearerAuth, HttpUrl, NoAuth, OAuthCredential
 from toolmesh_contracts.config_fields import ConfigModel, Text
 
+__all__ = [
+    "DEFAULT_RESPONSE_BYTES",
+    "MAX_RESPONSE_BYTES",
+    "ApiKeyAuth",
+    "OpenApiAuth",
+    "OpenApiBasic",
+    "OpenApiBearer",
+    "OpenApiEntry",
+    "OpenApiOAuth2",
+    "OpenApiOAuthScheme",
+    "ResponseBytes",
+    "ServiceAccountAuth",
+]
+
 DEFAULT_RESPONSE_BYTES: Final = 10 * 1024 * 1024
 """Largest response body when the entry doesn't say."""
 
