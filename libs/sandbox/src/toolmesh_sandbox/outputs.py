@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from toolmesh_sandbox.errors import OutputRefusedError
 
+_CHUNK = 1024 * 1024
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -120,18 +121,24 @@ def read_file(folder: Path | int, name: str, cap: int) -> bytes:
     if "/" in name or name in {"", ".", ".."}:
         raise OutputRefusedError(f"{name!r} is not the plain name of a file")
     try:
-        with _descriptor(_open_folder(folder)) as parent:
-            descriptor = os.open(name, _FILE, dir_fd=parent)
+        with (
+            _descriptor(_open_folder(folder)) as parent,
+            _descriptor(os.open(name, _FILE, dir_fd=parent)) as opened,
+        ):
+            if reason := _fault(os.fstat(opened), cap):
+                raise OutputRefusedError(f"{name} is refused: {reason}")
+            data = _read(opened, cap + 1)
     except OSError as error:
         raise OutputRefusedError(f"{name} can't be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        if reason := _fault(os.fstat(descriptor), cap):
-            raise OutputRefusedError(f"{name} is refused: {reason}")
-        data = bytearray()
-        while len(data) <= cap and (piece := file.read(min(1024 * 1024, cap + 1 - len(data)))):
-            data += piece
     if len(data) > cap:
         raise OutputRefusedError(f"{name} is refused: larger than {cap} bytes")
+    return data
+
+
+def _read(descriptor: int, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count and (piece := os.read(descriptor, min(_CHUNK, count - len(data)))):
+        data += piece
     return bytes(data)
 
 

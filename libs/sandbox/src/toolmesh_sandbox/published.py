@@ -48,7 +48,11 @@ def publish_tree(source: Path, base: Path, kind: str, limits: PublishLimits | No
         PublishError: a link that leads out of the tree or is absolute, a special file, an unreadable file, or a tree
             beyond the limits. The message names the entry.
     """
-    return publish_files(dict(_entries(source, limits or PublishLimits())), base, kind)
+    try:
+        entries = dict(_entries(source, limits or PublishLimits()))
+    except OSError as error:
+        raise _unreadable(error) from error
+    return publish_files(entries, base, kind)
 
 
 def publish_files(entries: Mapping[str, Path], base: Path, kind: str) -> Path:
@@ -71,10 +75,14 @@ def publish_files(entries: Mapping[str, Path], base: Path, kind: str) -> Path:
             if not final.exists():
                 raise
     except OSError as error:
-        raise PublishError(f"can't publish {error.filename}: {error.strerror}", "check its mode and owner") from error
+        raise _unreadable(error) from error
     finally:
         remove_tree(staging)
     return final
+
+
+def _unreadable(error: OSError) -> PublishError:
+    return PublishError(f"can't publish {error.filename}: {error.strerror}", "check its mode and owner")
 
 
 def _entries(source: Path, limits: PublishLimits) -> Iterator[tuple[str, Path]]:
