@@ -30,10 +30,10 @@ def large_result(self, megabytes: int) -> dict:
 
 
 @Odd.register_tool
-def large_artifact(self, megabytes: int, ctx: ToolContext) -> ToolResult:
+def large_artifact(self, megabytes: int) -> ToolResult:
     """Leave a large file."""
     block = bytes(range(256)) * 4096
-    with open(os.path.join(ctx.output_dir, "large.bin"), "wb") as file:
+    with open("output/large.bin", "wb") as file:
         for _ in range(megabytes):
             file.write(block)
     return ToolResult.ok("done")
@@ -51,9 +51,9 @@ def not_a_number(self) -> dict:
 
 
 @Odd.register_tool
-def broken_text(self, ctx: ToolContext) -> None:
+def broken_text(self) -> None:
     """Write a result that is not UTF-8, and end without a word."""
-    with open(ctx.result_file, "wb") as file:
+    with open("result.json", "wb") as file:
         file.write(b'{"result": {"text": "caf\xe9"}, "error": ""}')
     os._exit(0)
 
@@ -126,7 +126,9 @@ def linger(self) -> ToolResult:
 def read_back(self, document: Artifact) -> ToolResult:
     """Give an artifact back with its words in upper case."""
     text = document.as_text().upper()
-    return ToolResult.ok(f"{len(text)}", data_objects=[DataObject("upper.txt", text, "text/plain", "artifact", "louder")])
+    return ToolResult.ok(
+        f"{len(text)}", data_objects=[DataObject("upper.txt", text, "text/plain", "artifact", "louder")]
+    )
 
 
 @Odd.register_tool

@@ -120,21 +120,30 @@ class JetStreamPayloadStore:
         first = await self._finish(ref, 0, None)
         yield first
         count = math.ceil(ref.size / max(1, len(first)))
-        with contextlib.ExitStack() as registered:
-            ahead: deque[PendingAnswer | None] = deque()
+        ahead: deque[tuple[PendingAnswer | None, contextlib.ExitStack]] = deque()
+        try:
             for index in range(1, count):
                 while index + len(ahead) < count and len(ahead) < _WINDOW:
-                    ahead.append(await self._begin(ref, index + len(ahead), registered))
-                yield await self._finish(ref, index, ahead.popleft())
+                    ahead.append(await self._begin(ref, index + len(ahead)))
+                pending, registered = ahead.popleft()
+                # An answer is let go of at once: held until the end they would add up to the whole payload.
+                with registered:
+                    chunk = await self._finish(ref, index, pending)
+                del pending, registered
+                yield chunk
+        finally:
+            for _, registered in ahead:
+                registered.close()
 
-    async def _begin(self, ref: PayloadRef, index: int, registered: contextlib.ExitStack) -> PendingAnswer | None:
+    async def _begin(self, ref: PayloadRef, index: int) -> tuple[PendingAnswer | None, contextlib.ExitStack]:
         subject = self._get_subject(ref, index)
-        pending = registered.enter_context(self._connection.expect(subject))
-        try:
-            await self._connection.send(subject, b"", reply=pending.reply)
-        except BrokerUnreachableError:
-            return None
-        return pending
+        with contextlib.ExitStack() as registered:
+            pending = registered.enter_context(self._connection.expect(subject))
+            try:
+                await self._connection.send(subject, b"", reply=pending.reply)
+            except BrokerUnreachableError:
+                return None, contextlib.ExitStack()
+            return pending, registered.pop_all()
 
     async def _finish(self, ref: PayloadRef, index: int, pending: PendingAnswer | None) -> bytes:
         """Wait for a chunk; one that does not come is asked for again."""
