@@ -125,7 +125,10 @@ class ScriptedWorker:
         self.confirmed: list[str] = []
         self.stored: list[str] = []
         self.skipped: list[str] = []
+        self.lease_s = 6.0
         self.renew_every_s = 0.2
+        self.deaf = 0
+        """How many of the next cancel messages get lost."""
         self._running: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._ledger = broker.keyvalue(broker.subjects.ledger_bucket())
@@ -154,6 +157,9 @@ class ScriptedWorker:
 
     async def control(self, message: Message) -> None:
         """Hears of calls to cancel."""
+        if self.deaf:
+            self.deaf -= 1
+            return
         cancel = decode(Cancel, message.body)
         if job := self._running.get(cancel.invocation):
             job.cancelled.set()
@@ -171,13 +177,7 @@ class ScriptedWorker:
     async def _handle(self, delivery: Delivery) -> None:
         invocation = decode(Invocation, delivery.body, delivery.headers[SCHEMA])
         key = self.broker.subjects.call_key(self.pool, invocation.id)
-        lease = LedgerEntry(
-            state=LedgerState.RUNNING,
-            attempt=1,
-            worker=self.name,
-            lease_until_ms=int(time.time() * 1000) + 6000,
-            deadline_ms=invocation.deadline_ms,
-        )
+        lease = self._lease(invocation)
         try:
             revision = await self._ledger.create(key, encode(lease), DAY_S)
         except KeyExistsError:
@@ -190,7 +190,7 @@ class ScriptedWorker:
         self.taken.append(invocation.id)
         try:
             async with asyncio.TaskGroup() as group:
-                renewing = group.create_task(self._renew(key, lease, revision, delivery))
+                renewing = group.create_task(self._renew(key, invocation, revision, delivery))
                 await job.status("", StatusState.STARTED)
                 result = await self.tools[invocation.tool](job)
                 await self.deliver(invocation, result)
@@ -199,12 +199,21 @@ class ScriptedWorker:
         finally:
             del self._running[invocation.id]
 
-    async def _renew(self, key: str, lease: LedgerEntry, revision: int, delivery: Delivery) -> None:
+    async def _renew(self, key: str, invocation: Invocation, revision: int, delivery: Delivery) -> None:
         while True:
             await asyncio.sleep(self.renew_every_s)
             with contextlib.suppress(BrokerError):
-                revision = await self._ledger.update(key, encode(lease), revision, DAY_S)
+                revision = await self._ledger.update(key, encode(self._lease(invocation)), revision, DAY_S)
                 await delivery.in_progress()
+
+    def _lease(self, invocation: Invocation) -> LedgerEntry:
+        return LedgerEntry(
+            state=LedgerState.RUNNING,
+            attempt=1,
+            worker=self.name,
+            lease_until_ms=int((time.time() + self.lease_s) * 1000),
+            deadline_ms=invocation.deadline_ms,
+        )
 
     # -- replies
 

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.support.scripted_worker import Behaviour, ScriptedWorker, scripted_worker
 
 from toolmesh_broker.memory.broker import MemoryBroker
 from toolmesh_broker.memory.hub import MemoryHub
@@ -60,6 +62,26 @@ async def memory_client(folder: Path, **changes: Any) -> AsyncIterator[tuple[Mem
         settings = client_settings(folder, **changes)
         async with client_over(worker_broker(hub, settings.connection.identity), settings) as client:
             yield hub, client
+
+
+@contextlib.asynccontextmanager
+async def memory_mesh(
+    folder: Path,
+    tools: Mapping[str, Behaviour],
+    *,
+    slots: int = 8,
+    entries: Mapping[str, Mapping[str, Any]] | None = None,
+    connection: type[MemoryBroker] = MemoryBroker,
+    **changes: Any,
+) -> AsyncIterator[tuple[MemoryHub, Client, ScriptedWorker]]:
+    """A client and a worker of one fresh in-memory hub; the client knows the worker's tools."""
+    settings = client_settings(folder, **changes)
+    async with (
+        MemoryHub.running(NAMESPACE) as hub,
+        scripted_worker(worker_broker(hub), tools, slots=slots, entries=entries) as worker,
+        client_over(connection(hub, settings.connection.identity), settings) as client,
+    ):
+        yield hub, client, worker
 
 
 def worker_broker(hub: MemoryHub, identity: str = "worker") -> MemoryBroker:
