@@ -351,7 +351,8 @@ def test_a_bad_response_size_costs_only_its_toolset(tmp_path: Path, size: str) -
         (f"{OPENAPI}, auth: {{type: oauth2, client_id: a, token_url: 'https://t'}}", "needs client_secret"),
         (f"{OPENAPI}, auth: {{type: bearer, token: a, credential: {{token: b}}}}", "not both"),
         (f"{OPENAPI}, auth: {{type: bearer, token: a, credential: 5}}", "not both"),
-        (f"{OPENAPI}, auth: bearer", "auth: "),
+        (f"{OPENAPI}, auth: bearer", "auth: should be a mapping"),
+        (f"{OPENAPI}, auth: {{type: oauth2, credential: [1]}}", "auth.credential: should be a mapping"),
         (f"{OPENAPI}, tool_name_prefix: x", "unknown key"),
     ],
 )
@@ -391,6 +392,14 @@ agents:
     assert "agents[3].instruction: the environment variable UNSET is not set" in shown[2]
     assert "agents[4]: should be a mapping" in shown[3]
     assert "agents[5].tools: should be a list" in shown[4]
+
+
+def test_failed_entries_have_a_label(tmp_path: Path) -> None:
+    """A tool's name, a group's, else the kind or the place."""
+    text = "agent_name: a\ntools:\n  - {tool_name: t}\n  - {group_name: g}\n  - {tool_type: x}\n  - 5\n"
+    failed = load(tmp_path, text).agents[0].failed_tools
+
+    assert [tool.label for tool in failed] == ["t", "g", "x", "tools[3]"]
 
 
 @pytest.mark.parametrize(

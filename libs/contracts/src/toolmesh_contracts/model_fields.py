@@ -38,8 +38,8 @@ def allowed_tags(shape: Any, location: Sequence[str | int], discriminator: str) 
         tag
         for found in shapes_at(shape, location)
         for model in _models(found)
-        for tag in get_args(model.model_fields[discriminator].annotation)
         if discriminator in model.model_fields
+        for tag in get_args(model.model_fields[discriminator].annotation)
     }
     return tuple(sorted(tags))
 

@@ -21,11 +21,16 @@ __all__ = ["Loaded", "check", "load_model", "read_document"]
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-_SECRET_KEY = re.compile(r"secret|token|password|passwd|api_?key|credential|connection_string|private", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"secret|token(?!_url)|password|passwd|api_?key|credential(?!_key)|connection_string|database_url|private|service_account",
+    re.IGNORECASE,
+)
+_ONLY_A_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _QUOTED = re.compile(r"'([^']*)'")
 _SHOULD_BE: Final = "Input should be "
 _KINDS: Final[Mapping[str, str]] = {
     "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
     "dict_type": "a mapping",
     "list_type": "a list",
     "tuple_type": "a list",
@@ -139,12 +144,12 @@ def _document_path(document: Document, base: ConfigPath, location: tuple[str | i
 
 
 def _found(document: Document, path: ConfigPath) -> str:
-    """Describe the value as it stands in the file, so that a variable's value is never shown."""
+    """Describe the value as it stands in the file, so that a variable's value is never shown, nor a literal secret."""
     node = document.node(path)
     if node is None:
         return ""
     value = plain_value(node)
     is_secret = any(isinstance(part, str) and _SECRET_KEY.search(part) for part in path)
-    if is_secret and isinstance(value, str) and "${" not in value:
-        return "a text that is not shown"
-    return describe(value)
+    if not is_secret or value is None or isinstance(value, bool | dict | list):
+        return describe(value)
+    return describe(value) if _ONLY_A_REFERENCE.fullmatch(str(value)) else "a value that is not shown"

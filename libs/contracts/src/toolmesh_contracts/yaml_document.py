@@ -134,7 +134,7 @@ class _Builder:
             try:
                 value = resolve_plain(event.value)
             except AmbiguousScalarError as error:
-                self._note(line, str(error), found=event.value[:60])
+                self._note(line, str(error))
         node = ScalarNode(value, line, column, plain)
         self._remember(event.anchor, node)
         self._add(node, line)

@@ -228,13 +228,9 @@ def _below(path: ConfigPath, place: ConfigPath) -> bool:
 
 
 def _at(value: Any, path: ConfigPath) -> Any:
+    """Return what is at `path`; None where a mapping lacks the key."""
     for part in path:
-        if isinstance(value, dict) and isinstance(part, str):
-            value = value.get(part)
-        elif isinstance(value, list) and isinstance(part, int):
-            value = value[part]
-        else:
-            return None
+        value = value.get(part) if isinstance(value, dict) else value[part]
     return value
 
 

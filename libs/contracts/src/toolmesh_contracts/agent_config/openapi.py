@@ -66,10 +66,8 @@ _FLAT_KEYS: Final = {
 }
 
 
-def _nested(value: Any) -> Any:
+def _nested(value: dict[str, Any]) -> dict[str, Any]:
     """Move keys written directly under `auth` to the blocks where the other form has them."""
-    if not isinstance(value, dict):
-        return value
     moved = dict(value)
     for block, keys in _FLAT_KEYS.items():
         flat = {key: moved.pop(key) for key in keys if key in moved}
