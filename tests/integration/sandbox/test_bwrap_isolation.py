@@ -5,7 +5,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 import pytest
-from tests.support.sandboxes import PYTHON, appeared, policy_with, run, run_as, sandbox
+from tests.support.sandboxes import PYTHON, appeared, policy_with, processes_with, run, run_as, sandbox
 
 from toolmesh_sandbox.policy import Mount
 from toolmesh_sandbox.profiles import profile
@@ -71,6 +71,28 @@ async def test_only_the_workspace_and_tmp_can_be_written(user: str, base: Path) 
     )
     ended = await run_as(user, base, code)
     assert ended.stdout.decode() == "['/tmp', '/work', '/work/input', '/work/output']\n", ended
+
+
+@pytest.mark.parametrize("mode", ["bwrap", "prlimit-only"])
+async def test_no_descriptor_is_inherited(user: str, base: Path, mode: str) -> None:
+    """The tool has its three streams and what it opens itself, though the worker holds an inheritable secret."""
+    secret = os.open("/etc/passwd", os.O_RDONLY)
+    os.set_inheritable(secret, True)
+    try:
+        code = "import os; print(sorted(os.listdir('/proc/self/fd')))"
+        ended = await run_as(user, base, code, mode=mode)
+    finally:
+        os.close(secret)
+    assert ended.stdout.decode() == "['0', '1', '2', '3']\n", ended
+
+
+async def test_the_options_and_the_environment_are_in_no_argument_vector(base: Path) -> None:
+    """What the process table of the host shows of a call holds no value of its environment."""
+    async with sandbox(base) as backend, backend.workspaces.new() as workspace:
+        env = {"TOKEN": "canary-of-the-call"}
+        async with backend.start(["/bin/sleep", "87.5"], env, profile("standard"), workspace):
+            await appeared(b"sleep\x0087.5")
+            assert processes_with(b"canary-of-the-call") == []
 
 
 async def test_restrictive_has_no_network_not_even_loopback(user: str, base: Path) -> None:

@@ -20,6 +20,8 @@ from toolmesh_sandbox.diagnosis import explain
         ("bwrap: Can't find source path /usr: No such file", "file or folder", "reachable"),
         ("bwrap: execvp /usr/bin/prlimit: No such file or directory", "util-linux", "util-linux"),
         ("/root/x/bwrap: [Errno 13] Permission denied", "execute bwrap", "every uid"),
+        ("/bwrap: [Errno 1] Operation not permitted", "CAP_SETUID", "ordinary user"),
+        ("/bwrap: [Errno 22] Invalid argument", "the uids for tools", "uid_map"),
         ("something new", "unknown", "by hand"),
         ("", "unknown", "by hand"),
     ],

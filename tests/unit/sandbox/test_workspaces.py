@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.sandboxes import throwaway_base
 
-from toolmesh_sandbox.errors import PolicyInvalidError, SandboxExhaustedError
+from toolmesh_sandbox.errors import PolicyInvalidError, SandboxExhaustedError, SandboxUnavailableError
 from toolmesh_sandbox.identities import Identities
 from toolmesh_sandbox.workspaces import Workspace, open_workspaces
 
@@ -88,6 +88,22 @@ def test_a_uid_with_running_processes_is_not_lent() -> None:
         with Identities(base, 61184, 2).lease() as uid:
             assert uid == 61185
         sleeper.kill()
+
+
+@needs_root
+async def test_a_worker_that_may_not_give_files_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root without CAP_CHOWN, or a uid that the container does not map; nothing is left of the attempt."""
+    with throwaway_base() as base:
+        async with open_workspaces(base, Identities(base, 61184, 10)) as workspaces:
+            monkeypatch.setattr(os, "chown", _refused)
+            with pytest.raises(SandboxUnavailableError, match="CAP_CHOWN"):
+                async with workspaces.new():
+                    pass
+            assert not list(base.glob("run/*/*"))
+
+
+def _refused(*_args: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
 
 
 async def test_leftovers_of_a_dead_worker_are_removed_and_those_of_a_living_one_stay() -> None:

@@ -61,6 +61,16 @@ _LACKS = (
     _Lack("prlimit: failed to execute", "/usr/bin/true of coreutils", "install coreutils"),
     _Lack("execvp /usr/bin/prlimit", "/usr/bin/prlimit of util-linux", "install util-linux"),
     _Lack(
+        "[Errno 1] Operation not permitted",
+        "CAP_SETUID and CAP_SETGID, which a worker that is root needs to run tools under another uid",
+        "run the worker as an ordinary user, or give it SETUID, SETGID, CHOWN and KILL",
+    ),
+    _Lack(
+        "[Errno 22] Invalid argument",
+        "the uids for tools (the container's user namespace does not map them)",
+        "set first_uid and uid_count inside the map of /proc/self/uid_map, or run the worker as an ordinary user",
+    ),
+    _Lack(
         "Permission denied", "permission to execute bwrap as the tool's uid", "put bwrap where every uid can reach it"
     ),
 )

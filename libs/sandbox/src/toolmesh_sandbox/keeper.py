@@ -59,7 +59,7 @@ class Keeper:
                 self._watch(wake_read)
                 self._report.leftovers = process_tree.end_tree(
                     self._main,
-                    None if self._launch.bwrap else self._launch.uid,
+                    self._launch.uid,
                     freeze=not self._launch.bwrap,
                     reap=self._reap,
                     rest=lambda seconds: _rest(wake_read, seconds),
@@ -128,7 +128,7 @@ class Keeper:
 
     def _terminate(self) -> None:
         if not self._launch.bwrap:
-            os.killpg(self._main, signal.SIGTERM)
+            process_tree.send(-self._main, signal.SIGTERM)
             self._term_pending = False
         elif inner := process_tree.inner_command(self._main):
             process_tree.send(inner, signal.SIGTERM)

@@ -66,7 +66,7 @@ def inner_command(bwrap: int) -> int | None:
 
 
 def send(pid: int, number: int) -> None:
-    """Signal a process that may be gone, or no longer ours to signal."""
+    """Signal a process, or with a negative number its group, that may be gone or no longer ours to signal."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
@@ -84,7 +84,8 @@ def end_tree(
 
     Args:
         group: process group of the command, a second net.
-        uid: a uid that only this call uses; all its processes are killed. None when there is no such uid.
+        uid: a uid that only this call uses; all its processes are killed. None when there is no such uid. With a pid
+            namespace this comes second: it is for a root worker that lacks CAP_KILL.
         freeze: stop all before any is killed, so that what forks meanwhile can't run away. Not needed where the kernel
             ends a whole pid namespace with its first process.
         reap: waits for what has ended, without blocking; True when no child is left.
@@ -96,6 +97,7 @@ def end_tree(
     """
     deadline = time.monotonic() + within_s
     pause = 0.001
+    first = True
     while not reap():
         if time.monotonic() > deadline:
             return len(list(descendants(os.getpid())))
@@ -103,10 +105,10 @@ def end_tree(
             _freeze()
         for pid in descendants(os.getpid()):
             send(pid, signal.SIGKILL)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
-        if uid is not None:
+        send(-group, signal.SIGKILL)
+        if uid is not None and (freeze or not first):
             kill_all_of(uid)
+        first = False
         rest(pause)
         pause = min(pause * 2, 0.05)
     return 0

@@ -30,6 +30,8 @@ def main(descriptor: int) -> None:
             order, descriptors, _flags, _address = socket.recv_fds(orders, 1, MAX_DESCRIPTORS)
             if not order:
                 return
+            for each in descriptors:
+                os.set_inheritable(each, False)  # received descriptors are inheritable; a tool gets those it is given
             try:
                 child = os.fork()
             except OSError:

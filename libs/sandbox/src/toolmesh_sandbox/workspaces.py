@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from toolmesh_sandbox.base_folder import subfolder
-from toolmesh_sandbox.errors import PolicyInvalidError
+from toolmesh_sandbox.errors import PolicyInvalidError, SandboxUnavailableError
 from toolmesh_sandbox.identities import Identities
 from toolmesh_sandbox.tree_removal import remove_tree
 
@@ -96,17 +96,29 @@ class Workspaces:
 
         Raises:
             SandboxExhaustedError: every uid is in use.
+            SandboxUnavailableError: a root worker may not give files away.
         """
         with self._identities.lease() as uid:
             workspace = Workspace(self._folder / secrets.token_hex(6), uid)
-            for folder in (workspace.host, workspace.host / "input", workspace.host / "output"):
-                folder.mkdir(mode=_PRIVATE)
-                if uid is not None:
-                    os.chown(folder, uid, uid)
             try:
+                _make(workspace)
                 yield workspace
             finally:
                 await _remove(workspace.host)
+
+
+def _make(workspace: Workspace) -> None:
+    for folder in (workspace.host, workspace.host / "input", workspace.host / "output"):
+        folder.mkdir(mode=_PRIVATE)
+        if workspace.uid is not None:
+            try:
+                os.chown(folder, workspace.uid, workspace.uid)
+            except OSError as error:
+                raise SandboxUnavailableError(
+                    f"can't give a workspace to uid {workspace.uid}: {error.strerror}",
+                    "run the worker as an ordinary user, or give it CAP_CHOWN and a uid range that its container maps",
+                    "CAP_CHOWN",
+                ) from error
 
 
 async def _remove(folder: Path) -> None:
