@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from toolmesh_contracts.agent_config.agent import AgentListFile, SingleAgentFile
 from toolmesh_contracts.envelopes.examples import EXAMPLES
+from toolmesh_contracts.executor_config import ExecutorConfig
 from toolmesh_contracts.manifest import ManifestFile
 from toolmesh_contracts.vessel import DeclaredToolFile, VesselFile
 from toolmesh_contracts.wire import MESSAGES
@@ -28,6 +29,7 @@ CONFIG_FILES: Final[Mapping[str, tuple[Any, str]]] = MappingProxyType(
     {
         "agent-config/1": (AgentListFile | SingleAgentFile, "yaml"),
         "declared-tool/1": (DeclaredToolFile, "toml"),
+        "executor-config/1": (ExecutorConfig, "yaml"),
         "tool-manifest/1": (ManifestFile, "yaml"),
         "vessel/1": (VesselFile, "toml"),
         "worker-config/1": (WorkerConfig, "yaml"),

@@ -1,0 +1,173 @@
+"""Puts an executor together from its configuration, and runs it until it is asked to stop."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from toolmesh_broker.configured import connection_settings
+from toolmesh_broker.heartbeats import EXECUTORS_POOL, beating
+from toolmesh_broker.identities import Executor as ExecutorIdentity
+from toolmesh_broker.jetstream.broker import connect
+from toolmesh_broker.ports import Broker
+from toolmesh_broker.task_scope import task_scope
+from toolmesh_client.client import Client
+from toolmesh_client.connect import client_over
+from toolmesh_client.errors import CallNotSignedInError
+from toolmesh_client.settings import ClientSettings
+from toolmesh_contracts.envelopes.catalog import Heartbeat
+from toolmesh_contracts.executor_config import ExecutorConfig
+from toolmesh_executor.agent_files import LoadedAgents, load_agents
+from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
+from toolmesh_executor.metrics import ExecutorMetrics
+from toolmesh_executor.problems import ProblemBoard
+from toolmesh_executor.registry import AgentTools, build_registry
+from toolmesh_identity.keys import SealingPublicKey, SigningKey, VerifyingKeys
+from toolmesh_telemetry.health_checks import CheckResult
+from toolmesh_telemetry.health_server import serve_health
+from toolmesh_telemetry.logs import get_logger
+from toolmesh_telemetry.redaction import Redactor
+
+__all__ = ["Executor", "run_executor", "running_executor"]
+
+_log: Final = get_logger(__name__)
+_MAX_PROBLEMS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """A running executor.
+
+    Attributes:
+        agents: Each agent's tools, by its name.
+        dispatcher: Calls them for callers with a token.
+        client: What the calls go through.
+        board: What is wrong now.
+        health_port: Where its health is served.
+    """
+
+    agents: Mapping[str, AgentTools]
+    dispatcher: Dispatcher
+    client: Client
+    board: ProblemBoard
+    health_port: int
+
+
+async def run_executor(
+    config: ExecutorConfig, folder: Path, environment: Mapping[str, str], redactor: Redactor
+) -> None:
+    """Run an executor until SIGTERM or SIGINT.
+
+    Args:
+        config: The executor's configuration.
+        folder: Where its relative file names start.
+        environment: Variables that agent files may use.
+        redactor: Knows the secrets that logs must not show.
+
+    Raises:
+        ConfigError, BrokerError, KeyFileError, HealthServerError: it can't start, or lost its broker for good.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with running_executor(config, folder, environment, redactor):
+            await stop.wait()
+        _log.info("stopped")
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def running_executor(
+    config: ExecutorConfig, folder: Path, environment: Mapping[str, str], redactor: Redactor
+) -> AsyncIterator[Executor]:
+    """Load the agents, connect, keep the catalog in view, and hand out an executor that is ready to dispatch."""
+    settings = _client_settings(config, folder)
+    verifier = TokenVerifier(
+        keys=VerifyingKeys.from_file(folder / config.keys.issuer),
+        namespace=config.namespace,
+        issuer=config.keys.issuer_name,
+    )
+    loaded = load_agents([folder / path for path in config.agents], config.namespace, environment)
+    agents = build_registry(loaded.agents.values())
+    _tell_problems(loaded)
+    redactor.add(*(text for tools in agents.values() for tool in tools.tools.values() for text in tool.secret_texts()))
+    async with AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(connect(settings.connection))
+        client = await stack.enter_async_context(client_over(broker, settings))
+        board = ProblemBoard(loaded, agents, client)
+        metrics = ExecutorMetrics(agents, client, board)
+        group = await stack.enter_async_context(task_scope())
+        watching = group.create_task(board.watch())
+        stack.callback(watching.cancel)
+        await stack.enter_async_context(beating(broker, _heartbeat(config, agents, client, board)))
+        checks = {"broker": _broker_check(broker), "agents": _agents_check(agents, board)}
+        health = await stack.enter_async_context(
+            serve_health(config.health.host, config.health.port, checks, metrics.registry, redactor=redactor)
+        )
+        dispatcher = Dispatcher(agents, client, verifier, metrics.ended)
+        _log.info("ready", health_port=health.port, executor=config.executor_id, agents=sorted(agents))
+        yield Executor(agents, dispatcher, client, board, health.port)
+
+
+def _client_settings(config: ExecutorConfig, folder: Path) -> ClientSettings:
+    identity = ExecutorIdentity(config.executor_id).name
+    return ClientSettings(
+        executor=config.executor_id,
+        connection=connection_settings(config.broker, folder, namespace=config.namespace, identity=identity),
+        signing_key=SigningKey.from_file(folder / config.keys.signing),
+        tokens=_no_token,
+        sealing_keys={pool: SealingPublicKey.from_file(folder / path) for pool, path in config.keys.sealing.items()},
+    )
+
+
+async def _no_token() -> NoReturn:
+    # An executor is nobody: each call carries the token of who asked for it.
+    raise CallNotSignedInError("an executor calls nothing without a caller's token")
+
+
+def _tell_problems(loaded: LoadedAgents) -> None:
+    for problem in loaded.problems:
+        _log.warning("agent left out", problem=str(problem))
+
+
+def _heartbeat(
+    config: ExecutorConfig, agents: Mapping[str, AgentTools], client: Client, board: ProblemBoard
+) -> Callable[[], Heartbeat]:
+    started_ms = time.time_ns() // 1_000_000
+
+    def beat() -> Heartbeat:
+        return Heartbeat(
+            instance=config.executor_id,
+            pool=EXECUTORS_POOL,
+            kind="executor",
+            started_ms=started_ms,
+            running=client.open_calls,
+            tools=sum(len(tools.tools) for tools in agents.values()),
+            problems=board.problems[:_MAX_PROBLEMS],
+        )
+
+    return beat
+
+
+def _broker_check(broker: Broker) -> Callable[[], Awaitable[CheckResult]]:
+    async def check() -> CheckResult:
+        return CheckResult(ok=broker.connected, detail="connected" if broker.connected else "no connection")
+
+    return check
+
+
+def _agents_check(agents: Mapping[str, AgentTools], board: ProblemBoard) -> Callable[[], Awaitable[CheckResult]]:
+    async def check() -> CheckResult:
+        problems = "; ".join(f"{each.source}: {each.tool}: {each.message}" for each in board.problems)
+        # A broken toolset or a tool without a worker never stops the others, so it is said, not failed.
+        return CheckResult(ok=True, detail=f"{len(agents)} agents" + (f"; {problems}" if problems else ""))
+
+    return check

@@ -1,0 +1,193 @@
+"""Calls an agent's remote tool for a caller: scopes once more, settings, then the client."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolmesh_client.client import Client
+from toolmesh_client.errors import CallNotQueuedError, ClientError
+from toolmesh_client.request import CallRequest
+from toolmesh_client.resolution import resolve_tool
+from toolmesh_client.result import CallResult
+from toolmesh_contracts.config_problems import nearest
+from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Status
+from toolmesh_contracts.envelopes.values import ArtifactRef
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.scopes import ScopeSet
+from toolmesh_executor.registry import AgentTools, RemoteTool, VisibleTool
+from toolmesh_identity import tokens
+from toolmesh_identity.claims import Claims
+from toolmesh_identity.errors import IdentityError
+from toolmesh_identity.keys import VerifyingKeys
+from toolmesh_telemetry.tracing import bound, child
+
+__all__ = ["DispatchError", "Dispatcher", "TokenVerifier"]
+
+
+class DispatchError(ToolmeshError):
+    """Raised when a caller may not do what it asks for, or there is no such agent or tool."""
+
+    default_code = ErrorCode.PERMISSION_DENIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenVerifier:
+    """Decides whose tokens are believed."""
+
+    keys: VerifyingKeys
+    namespace: str
+    issuer: str
+
+    def claims(self, token: str) -> Claims:
+        """Return a token's verified claims.
+
+        Raises:
+            DispatchError: it proves nothing.
+        """
+        try:
+            return tokens.verify(token, self.keys, audience=self.namespace, issuer=self.issuer, now=time.time())
+        except IdentityError as error:
+            raise DispatchError(error.message, code=ErrorCode.AUTHENTICATION_FAILED, hint="sign in again") from error
+
+
+class Dispatcher:
+    """The agents' remote tools, for callers with a token.
+
+    Args:
+        agents: Each agent's tools, by its name.
+        client: What the calls go through.
+        verifier: Whose tokens are believed.
+        ended: Told the agent, tool and outcome of every call of a tool that there is.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, AgentTools],
+        client: Client,
+        verifier: TokenVerifier,
+        ended: Callable[[str, str, Outcome], None] | None = None,
+    ) -> None:
+        self._agents = agents
+        self._client = client
+        self._verifier = verifier
+        self._ended = ended
+
+    def visible_tools(self, agent: str, token: str) -> tuple[VisibleTool, ...]:
+        """Return the tools that the model may see: this caller may use them, and workers serve them now.
+
+        Raises:
+            DispatchError: no such agent, the token proves nothing, or the caller may not call the agent.
+        """
+        tools = self._agent(agent)
+        scopes = ScopeSet(self._verifier.claims(token).scopes)
+        _require(scopes.missing(tools.admission_scopes()), f"agent {agent!r}")
+        return tools.visible_tools(scopes, self._client.tools())
+
+    async def dispatch(
+        self,
+        agent: str,
+        exposed_name: str,
+        arguments: Mapping[str, object] | bytes,
+        token: str,
+        *,
+        on_status: Callable[[Status], None] | None = None,
+        artifacts: Mapping[str, ArtifactRef | Path] | None = None,
+        timeout_s: float | None = None,
+        traceparent: str | None = None,
+    ) -> CallResult:
+        """Call a tool and return its result. Whatever goes wrong is a result for the model, never an exception."""
+        with bound(child(traceparent)) as trace:
+            try:
+                tool, entry = self._authorised(agent, exposed_name, token)
+                clear, secrets = tool.settings_for(entry)
+                request = CallRequest(
+                    tool=tool.remote_name,
+                    pool=entry.pool,
+                    exposed_name=exposed_name,
+                    arguments=arguments,
+                    artifacts=artifacts or {},
+                    tool_config=clear,
+                    secrets=secrets,
+                    required_scopes=tool.required_scopes,
+                    timeout_s=timeout_s,
+                    token=token,
+                    agent=agent,
+                    traceparent=str(trace),
+                )
+                result = await self._client.run(request, on_status)
+            except ToolmeshError as error:
+                result = _error_result(exposed_name, error)
+        if self._ended is not None and agent in self._agents and exposed_name in self._agents[agent].tools:
+            self._ended(agent, exposed_name, result.outcome)
+        return result
+
+    def _authorised(self, agent: str, exposed_name: str, token: str) -> tuple[RemoteTool, CatalogEntry]:
+        tools = self._agent(agent)
+        scopes = ScopeSet(self._verifier.claims(token).scopes)
+        _require(scopes.missing(tools.admission_scopes()), f"agent {agent!r}")
+        tool = tools.tools.get(exposed_name)
+        if tool is None:
+            raise _unknown(f"agent {agent!r} has no tool {exposed_name!r}", exposed_name, tools.tools)
+        # Before the catalog: a caller without the scopes learns nothing of what is served.
+        _require(tools.missing_scopes(tool, None, scopes), f"tool {exposed_name!r}")
+        entry = _served(self._client, tool)
+        _require(tools.missing_scopes(tool, entry, scopes), f"tool {exposed_name!r}")
+        if tool.needs_approval:
+            raise DispatchError(
+                f"tool {exposed_name!r} needs a person's approval, and there is no channel to ask on",
+                hint=f"see `hil` in {tool.place}",
+            )
+        return tool, entry
+
+    def _agent(self, name: str) -> AgentTools:
+        tools = self._agents.get(name)
+        if tools is None:
+            raise _unknown(f"there is no agent {name!r}", name, self._agents)
+        return tools
+
+
+def _served(client: Client, tool: RemoteTool) -> CatalogEntry:
+    try:
+        return resolve_tool(client.tools(), tool.remote_name, None)
+    except ClientError as error:
+        if error.code is not ErrorCode.TOOL_NOT_FOUND:
+            raise
+        raise DispatchError(
+            f"tool {tool.exposed_name!r} is not available now: no worker serves {tool.remote_name!r}",
+            code=ErrorCode.TOOL_NOT_AVAILABLE,
+            hint="try again later, or do without it",
+        ) from error
+
+
+def _require(missing: tuple[str, ...], what: str) -> None:
+    if missing:
+        raise DispatchError(
+            f"{what} needs the scope {', '.join(missing)}", hint="ask an administrator for a role that grants it"
+        )
+
+
+def _unknown(message: str, name: str, known: Mapping[str, object]) -> DispatchError:
+    near = nearest(name, list(known))
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
+    return DispatchError(message, code=ErrorCode.TOOL_NOT_FOUND, hint=hint)
+
+
+def _error_result(tool: str, error: ToolmeshError) -> CallResult:
+    retry_after_ms = int(error.retry_after_s * 1000) if isinstance(error, CallNotQueuedError) else None
+    retryable = error.code in {ErrorCode.RESOURCE_EXHAUSTED, ErrorCode.TOOL_NOT_AVAILABLE}
+    return CallResult(
+        invocation="",
+        pool="",
+        tool=tool,
+        outcome=Outcome.ERROR,
+        message=error.message,
+        error=ErrorInfo(
+            code=error.code,
+            message=error.message,
+            retryable=retryable,
+            retry_after_ms=retry_after_ms,
+            hint=error.hint,
+        ),
+    )

@@ -1,0 +1,222 @@
+"""Which tools an agent has: its entries, checked against one another, and the catalog."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from toolmesh_client.errors import ClientError
+from toolmesh_client.resolution import ToolsByPool, resolve_tool
+from toolmesh_client.secrets_box import Secret
+from toolmesh_contracts.agent_config.entries import REMOTE_NAME_KEY, BuiltinEntry, BuiltinGroupEntry
+from toolmesh_contracts.agent_config.loading import LoadedTool
+from toolmesh_contracts.config_problems import ConfigPath, Problem
+from toolmesh_contracts.envelopes.catalog import CatalogEntry, ToolProblem
+from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.reserved import BUILTIN_TOOLS
+from toolmesh_contracts.scopes import ScopeSet
+from toolmesh_contracts.sealed_config import split_config
+from toolmesh_executor.agent_files import AgentSource
+
+__all__ = ["AgentTools", "RemoteTool", "VisibleTool", "build_registry"]
+
+_KIND_NAMES: Final[Mapping[str, str]] = {
+    "builtin": "the built-in tool",
+    "builtin-group": "the built-in group",
+    "mcp": "the MCP server",
+    "openapi": "the OpenAPI toolset",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteTool:
+    """An agent's tool that workers run.
+
+    Attributes:
+        exposed_name: The name that the model calls.
+        remote_name: The tool's name on its workers.
+        config: The operator's settings, `tool_defaults` merged in.
+        secret_paths: Settings that must not travel in clear, whatever the tool declares.
+        required_scopes: Scopes that a caller needs besides the right to call the agent.
+        needs_approval: A person must agree to each call.
+        place: File and line of its entry.
+    """
+
+    exposed_name: str
+    remote_name: str
+    config: Mapping[str, Any] = field(repr=False)
+    secret_paths: frozenset[ConfigPath]
+    required_scopes: tuple[str, ...]
+    needs_approval: bool
+    place: str
+
+    def settings_for(self, entry: CatalogEntry) -> tuple[dict[str, Any], tuple[Secret, ...]]:
+        """Split the settings into what travels in clear and what is sealed: variables and fields declared secret."""
+        secret = self.secret_paths | {(key,) for key in _declared_secret(entry)}
+        clear, sealed = split_config(self.config, secret)
+        return clear, tuple(Secret(tuple(path), value) for path, value in sealed)
+
+    def secret_texts(self) -> tuple[str, ...]:
+        """Return the texts that came from variables: no log may show them."""
+        _, sealed = split_config(self.config, self.secret_paths)
+        return tuple(value for _, value in sealed if isinstance(value, str) and value)
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleTool:
+    """A tool as the model may see it now.
+
+    Attributes:
+        tool: The agent's tool.
+        entry: What its workers say of it.
+    """
+
+    tool: RemoteTool
+    entry: CatalogEntry
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTools:
+    """An agent's tools.
+
+    Attributes:
+        agent: Its name.
+        required_scopes: Scopes that a caller of the agent needs besides `agent:<name>:invoke`.
+        tools: Its remote tools by exposed name.
+        problems: Entries that it has to do without, and why.
+    """
+
+    agent: str
+    required_scopes: tuple[str, ...]
+    tools: Mapping[str, RemoteTool]
+    problems: tuple[ToolProblem, ...]
+
+    def admission_scopes(self) -> tuple[str, ...]:
+        """Return what a caller of the agent needs; it implies all tools but those with scopes of their own."""
+        return (f"agent:{self.agent}:invoke", *self.required_scopes)
+
+    def missing_scopes(self, tool: RemoteTool, entry: CatalogEntry | None, scopes: ScopeSet) -> tuple[str, ...]:
+        """Return what a caller lacks to call `tool`; the tool's own manifest may ask for more than the agent does."""
+        of_the_tool = () if entry is None else entry.required_scopes
+        needed = dict.fromkeys((*self.admission_scopes(), *tool.required_scopes, *of_the_tool))
+        return scopes.missing(needed)
+
+    def visible_tools(self, scopes: ScopeSet, catalog: ToolsByPool) -> tuple[VisibleTool, ...]:
+        """Return the tools that a caller with `scopes` may use and that workers serve now, in the file's order."""
+        visible: list[VisibleTool] = []
+        for tool in self.tools.values():
+            try:
+                entry = resolve_tool(catalog, tool.remote_name, None)
+            except ClientError:
+                continue
+            if not self.missing_scopes(tool, entry, scopes):
+                visible.append(VisibleTool(tool, entry))
+        return tuple(visible)
+
+    def unserved(self, catalog: ToolsByPool) -> tuple[ToolProblem, ...]:
+        """Return a problem for each tool that can't be called now: no worker serves it, or several pools do."""
+        problems: list[ToolProblem] = []
+        for tool in self.tools.values():
+            try:
+                resolve_tool(catalog, tool.remote_name, None)
+            except ClientError as error:
+                code = ErrorCode.TOOL_NOT_AVAILABLE if error.code is ErrorCode.TOOL_NOT_FOUND else error.code
+                problems.append(
+                    ToolProblem(
+                        source=tool.place, tool=f"{self.agent}/{tool.exposed_name}", code=code, message=str(error)
+                    )
+                )
+        return tuple(problems)
+
+
+def build_registry(sources: Iterable[AgentSource]) -> dict[str, AgentTools]:
+    """Return each agent's tools, by agent. One bad entry never takes the others away."""
+    return {source.agent.config.name: _agent_tools(source) for source in sources}
+
+
+def _agent_tools(source: AgentSource) -> AgentTools:
+    config = source.agent.config
+    tools: dict[str, RemoteTool] = {}
+    problems = [_failed(source, failed.label, failed.problems) for failed in source.agent.failed_tools]
+    for loaded in source.agent.tools:
+        tool = _remote_tool(source, loaded)
+        if tool is None:
+            problems.append(_not_available(source, loaded))
+        elif tool.exposed_name in tools:
+            message = (
+                f"tool name {tool.exposed_name!r} is exposed twice: in {tools[tool.exposed_name].place} "
+                f"and in {tool.place}; the first is used, rename the other"
+            )
+            problems.append(_problem(config.name, tool.place, tool.exposed_name, message))
+        else:
+            tools[tool.exposed_name] = tool
+    return AgentTools(config.name, config.required_scopes, tools, tuple(problems))
+
+
+def _remote_tool(source: AgentSource, loaded: LoadedTool) -> RemoteTool | None:
+    """Return the entry as a remote tool; None if it is of a kind that the executor runs itself."""
+    entry = loaded.entry
+    if not isinstance(entry, BuiltinEntry):
+        return None
+    if entry.tool_name in BUILTIN_TOOLS and not entry.is_renamed:
+        return None
+    return RemoteTool(
+        exposed_name=entry.tool_name,
+        remote_name=entry.remote_name,
+        config={key: value for key, value in entry.tool_config.items() if key != REMOTE_NAME_KEY},
+        secret_paths=loaded.secret_paths,
+        required_scopes=entry.required_scopes,
+        needs_approval=entry.hil is not None and entry.hil.require_approval,
+        place=f"{source.path}:{loaded.line}",
+    )
+
+
+def _not_available(source: AgentSource, loaded: LoadedTool) -> ToolProblem:
+    entry = loaded.entry
+    name = _entry_name(loaded)
+    message = f"{_KIND_NAMES[entry.tool_type]} {name!r} is not available yet; the agent runs without it"
+    return _problem(
+        source.agent.config.name,
+        f"{source.path}:{loaded.line}",
+        name,
+        message,
+        code=ErrorCode.TOOL_NOT_AVAILABLE,
+    )
+
+
+def _entry_name(loaded: LoadedTool) -> str:
+    entry = loaded.entry
+    if isinstance(entry, BuiltinEntry):
+        return entry.tool_name
+    if isinstance(entry, BuiltinGroupEntry):
+        return entry.group_name
+    return f"entry {loaded.position + 1}"
+
+
+def _failed(source: AgentSource, label: str, problems: tuple[Problem, ...]) -> ToolProblem:
+    return _problem(source.agent.config.name, str(source.path), label, "; ".join(str(problem) for problem in problems))
+
+
+def _problem(
+    agent: str, place: str, tool: str, message: str, code: ErrorCode = ErrorCode.INVALID_CONFIGURATION
+) -> ToolProblem:
+    return ToolProblem(source=place, tool=f"{agent}/{tool}", code=code, message=message)
+
+
+def _declared_secret(entry: CatalogEntry) -> tuple[str, ...]:
+    """Return the settings that a tool declares secret."""
+    if isinstance(entry.config_schema, msgspec.UnsetType):
+        return ()
+    try:
+        fields = json.loads(bytes(entry.config_schema))
+    except (ValueError, RecursionError):
+        return ()
+    if not isinstance(fields, list):
+        return ()
+    return tuple(
+        one["key"]
+        for one in fields
+        if isinstance(one, dict) and one.get("secret") is True and isinstance(one.get("key"), str)
+    )
