@@ -19,6 +19,7 @@ class NatsServerProcess:
 
     folder: Path
     extra: str = ""
+    jetstream: bool = True
     port: int = -1
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
@@ -42,8 +43,8 @@ class NatsServerProcess:
         config.write_text(
             f"listen: 127.0.0.1:{self.port}\n"
             f'ports_file_dir: "{ports}"\n'
-            f'jetstream {{ store_dir: "{self.folder / "store"}" }}\n'
-            f"{self.extra}\n"
+            + (f'jetstream {{ store_dir: "{self.folder / "store"}" }}\n' if self.jetstream else "")
+            + f"{self.extra}\n"
         )
         binary = Path(sysconfig.get_path("scripts")) / "nats-server"
         log = (self.folder / "server.log").open("ab")
@@ -68,9 +69,12 @@ class NatsServerProcess:
         """Ends the server in an orderly way."""
         await self._end(signal.SIGTERM)
 
-    def pause(self) -> None:
+    async def pause(self) -> None:
         """Stops the process without closing its sockets: what a half-open connection looks like."""
         os.kill(self.pid, signal.SIGSTOP)
+        async with asyncio.timeout(5):
+            while not _is_stopped(self.pid):  # noqa: ASYNC110 - nothing tells when the kernel has stopped all threads
+                await asyncio.sleep(0.001)
 
     def resume(self) -> None:
         """Lets a paused server run on."""
@@ -88,10 +92,15 @@ class NatsServerProcess:
             await self.process.wait()
 
 
+def _is_stopped(pid: int) -> bool:
+    states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").iterdir()]
+    return all(state in "TtXZ" for state in states)
+
+
 @contextlib.asynccontextmanager
-async def nats_server(folder: Path, extra: str = "") -> AsyncIterator[NatsServerProcess]:
-    """A running server with JetStream; `extra` is appended to its configuration."""
-    server = NatsServerProcess(folder, extra)
+async def nats_server(folder: Path, extra: str = "", *, jetstream: bool = True) -> AsyncIterator[NatsServerProcess]:
+    """A running server; `extra` is appended to its configuration."""
+    server = NatsServerProcess(folder, extra, jetstream)
     await server.start()
     try:
         yield server

@@ -62,6 +62,7 @@ class Connection:
         self._lost: asyncio.Future[BrokerError] = asyncio.get_running_loop().create_future()
         self._down_since: float | None = None
         self._last_error: Exception | None = None
+        self._refusal_told = False
         self._denied_subscriptions: set[str] = set()
         self._slow_subjects: set[str] = set()
         self._reconnect_callbacks: list[Callable[[], None]] = []
@@ -303,16 +304,16 @@ class Connection:
 
         self._last_error = error
         if isinstance(error, TlsNotOfferedError):
-            self._give_up_first_connection(
+            self._refused(
                 InsecureConnectionError(
                     "the broker offers no TLS, but it was asked for",
                     hint="use a nats:// URL, or set up TLS on the server",
                 )
             )
         elif isinstance(error, ssl.SSLError):
-            self._give_up_first_connection(self._unreachable("TLS failed"))
+            self._refused(self._unreachable("TLS failed"))
         elif "authorization" in str(error).lower():
-            self._give_up_first_connection(self._unreachable("credentials refused"))
+            self._refused(self._unreachable("credentials refused"))
 
     def _deny(self, operation: str, subject: str) -> None:
         _log.error("broker denies a subject", extra={"operation": operation, "subject": subject})
@@ -322,10 +323,14 @@ class Connection:
         else:
             self._denied_subscriptions.add(subject)
 
-    def _give_up_first_connection(self, error: BrokerError) -> None:
-        """End the first attempt at once; what a server refuses before it ever took us does not heal by waiting."""
-        if not self._established and not self._lost.done():
-            self._lost.set_result(error)
+    def _refused(self, error: BrokerError) -> None:
+        """End the first attempt at once: waiting heals nothing. A later one may, so say it once and try on."""
+        if not self._established:
+            if not self._lost.done():
+                self._lost.set_result(error)
+        elif not self._refusal_told:
+            self._refusal_told = True
+            _log.error("broker does not take this identity back, trying on: %s", error.message)
 
     async def _on_disconnected(self) -> None:
         self._up.clear()
@@ -338,6 +343,7 @@ class Connection:
         down_s = time.monotonic() - (self._down_since or time.monotonic())
         self._down_since = None
         self._last_error = None
+        self._refusal_told = False
         self._denied_subscriptions.clear()
         self._slow_subjects.clear()
         self._up.set()

@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 _NANOSECONDS = 1_000_000_000
 _HEARTBEAT_STATUS = "100"
 _EXPIRED_STATUS = "408"
+_NO_RESPONDERS_STATUS = "503"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,6 @@ class _Pull:
     sent_at: float = 0.0
     heard_at: float = 0.0
     not_before: float = 0.0
-    refusal: str = ""
 
 
 class PullIntake:
@@ -86,6 +86,7 @@ class PullIntake:
         self._wake = asyncio.Event()
         self._paused = False
         self._over: BrokerError | None = None
+        self._refusals_told: set[str] = set()
 
     @property
     def inbox(self) -> str:
@@ -137,7 +138,7 @@ class PullIntake:
             return
         if (pull := self._by_consumer.get(origin.consumer)) is not None:
             pull.outstanding = False
-            pull.refusal = ""
+            self._refusals_told.clear()
         if self._paused or self._free() <= 0:
             await self._hand_back(answer.reply)
             return
@@ -213,13 +214,16 @@ class PullIntake:
         pull.outstanding = False
         if answer.status != _EXPIRED_STATUS:
             pull.not_before = pull.heard_at + self._timing.refused_pause_s
-            refusal = f"{answer.status} {answer.description}".strip()
-            if refusal != pull.refusal:
-                pull.refusal = refusal
-                _log.warning(
-                    "pull refused, trying on", extra={"stream": self._stream, "consumer": consumer, "reason": refusal}
-                )
+            self._tell_refusal(consumer, answer)
         self._wake.set()
+
+    def _tell_refusal(self, consumer: str, answer: Answer) -> None:
+        """Log a reason once, not for every consumer and try."""
+        first_line = answer.description.partition("\n")[0]
+        reason = "no such stream or consumer" if answer.status == _NO_RESPONDERS_STATUS else first_line
+        if reason not in self._refusals_told:
+            self._refusals_told.add(reason)
+            _log.warning("pull refused, trying on: %s", reason, extra={"stream": self._stream, "consumer": consumer})
 
     async def _hand_back(self, reply: str) -> None:
         with contextlib.suppress(BrokerError):

@@ -1,6 +1,7 @@
 """A TCP transport that a dead peer can't hold up, and that never sends credentials in clear."""
 
 import asyncio
+from urllib.parse import ParseResult
 
 from nats.aio.transport import TcpTransport
 
@@ -27,6 +28,12 @@ class GuardedTransport(TcpTransport):
     def __bool__(self) -> bool:
         """Tell nats-py to keep this transport instead of making its own."""
         return True
+
+    async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
+        """Dial, after closing what a failed attempt left open."""
+        if self._io_writer is not None:
+            self._io_writer.close()
+        await super().connect(uri, buffer_size, connect_timeout)
 
     def write(self, payload: bytes) -> None:
         """Send bytes, once the connection is as private as was asked for.
