@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
-from toolmesh_broker.identities import Executor, Provisioner, Worker
+from toolmesh_broker.identities import Executor, Identity, Provisioner, Worker
 from toolmesh_broker.jetstream.broker import connect as connect_broker
 from toolmesh_client import Client, ClientSettings
 from toolmesh_client import connect as connect_client
+from toolmesh_contracts.manifest import load_manifest
 from toolmesh_contracts.worker_config import WorkerConfig
 from toolmesh_identity.development import DevelopmentIssuer
 from toolmesh_runtime.app import running_worker
+from toolmesh_runtime.toolsets.locate import find_manifests
 from toolmesh_telemetry.redaction import Redactor
 
 NAMESPACE = "test"
@@ -51,9 +53,11 @@ class WorkerMesh:
 
 
 @asynccontextmanager
-async def broker_and_client(folder: Path, *, workers: Sequence[str] = ("worker-1",), scopes: tuple[str, ...] = ("*",)) -> AsyncIterator[WorkerMesh]:
+async def broker_and_client(
+    folder: Path, *, workers: Sequence[str] = ("worker-1",), scopes: tuple[str, ...] = ("*",)
+) -> AsyncIterator[WorkerMesh]:
     """Run an embedded broker, provisioned, and a client whose tokens hold `scopes`."""
-    identities = (Provisioner(), Executor("client"), *(Worker(POOL, name) for name in workers))
+    identities: tuple[Identity, ...] = (Provisioner(), Executor("client"), *(Worker(POOL, name) for name in workers))
     settings = EmbeddedSettings(data_folder=folder / "data", namespace=NAMESPACE, pools=(POOL,), identities=identities)
     issuer = DevelopmentIssuer.create_or_load(folder / "keys")
     async with AsyncExitStack() as stack:
@@ -79,16 +83,26 @@ async def broker_and_client(folder: Path, *, workers: Sequence[str] = ("worker-1
 
 
 @asynccontextmanager
-async def worker_in_process(mesh: WorkerMesh, toolsets: Sequence[Path], *, worker_id: str = "worker-1", **changes: object) -> AsyncIterator[None]:
+async def worker_in_process(
+    mesh: WorkerMesh, toolsets: Sequence[Path], *, worker_id: str = "worker-1", **changes: object
+) -> AsyncIterator[None]:
     """Run a worker in this process; at the end of the block it drains."""
     config = mesh.worker_config(worker_id, toolsets, **changes)
     stop = asyncio.Event()
     async with running_worker(config, mesh.folder, Redactor()) as worker, asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(stop))
         try:
-            async with asyncio.timeout(10):
-                await mesh.client.catalog.wait_until(lambda view: any(worker_id in tool.workers for tool in view.tools()))
+            await served_by(mesh, worker_id, toolsets)
             yield
         finally:
             stop.set()
             await asyncio.wait({running})
+
+
+async def served_by(mesh: WorkerMesh, worker_id: str, toolsets: Sequence[Path]) -> None:
+    """Wait until the client's catalog has all tools of a worker."""
+    expected = sum(len(load_manifest(path).tools) for path in find_manifests(toolsets))
+    async with asyncio.timeout(20):
+        await mesh.client.catalog.wait_until(
+            lambda view: sum(worker_id in tool.workers for tool in view.tools()) >= expected
+        )

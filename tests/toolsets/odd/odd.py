@@ -6,31 +6,40 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
-from toolmesh_sdk import Artifact, DataObject, DynamicToolProvider, ToolContext, ToolResult, provider_cli
+from toolmesh_sdk import (
+    Artifact,
+    DataDisposition,
+    DataObject,
+    DynamicToolProvider,
+    ToolContext,
+    ToolResult,
+    provider_cli,
+)
 
 
 class Odd(DynamicToolProvider):
     """See the functions."""
 
-    def create_tools(self, tool_config=None):
+    def create_tools(self, tool_config: dict[str, Any] | None = None) -> list[Any]:
         return []
 
 
 @Odd.register_tool
-def measure(self, text: str) -> dict:
+def measure(self: Odd, text: str) -> dict[str, Any]:
     """Tell how long a text is."""
     return {"characters": len(text), "last": text[-3:]}
 
 
 @Odd.register_tool
-def large_result(self, megabytes: int) -> dict:
+def large_result(self: Odd, megabytes: int) -> dict[str, Any]:
     """Return many bytes."""
     return {"text": "x" * (megabytes * 1024 * 1024)}
 
 
 @Odd.register_tool
-def large_artifact(self, megabytes: int) -> ToolResult:
+def large_artifact(self: Odd, megabytes: int) -> ToolResult:
     """Leave a large file."""
     block = bytes(range(256)) * 4096
     with open("output/large.bin", "wb") as file:
@@ -40,18 +49,20 @@ def large_artifact(self, megabytes: int) -> ToolResult:
 
 
 @Odd.register_tool
-def nothing(self) -> None:
+def nothing(self: Odd) -> None:
     """Return nothing."""
 
 
 @Odd.register_tool
-def not_a_number(self) -> dict:
-    """Return numbers that JSON has not."""
-    return {"a": float("nan"), "b": [float("inf"), 1.5]}
+def not_a_number(self: Odd) -> None:
+    """Write numbers that JSON has not, as older SDKs do, and end without a word."""
+    with open("result.json", "w") as file:
+        file.write('{"result": {"a": NaN, "b": [-Infinity, 1.5]}, "error": ""}')
+    os._exit(0)
 
 
 @Odd.register_tool
-def broken_text(self) -> None:
+def broken_text(self: Odd) -> None:
     """Write a result that is not UTF-8, and end without a word."""
     with open("result.json", "wb") as file:
         file.write(b'{"result": {"text": "caf\xe9"}, "error": ""}')
@@ -69,31 +80,31 @@ def _slowly(ctx: ToolContext, seconds: float) -> ToolResult:
 
 
 @Odd.register_tool
-def slow(self, seconds: float, ctx: ToolContext) -> ToolResult:
+def slow(self: Odd, seconds: float, ctx: ToolContext) -> ToolResult:
     """Take its time, with statuses."""
     return _slowly(ctx, seconds)
 
 
 @Odd.register_tool
-def slow_idempotent(self, seconds: float, ctx: ToolContext) -> ToolResult:
+def slow_idempotent(self: Odd, seconds: float, ctx: ToolContext) -> ToolResult:
     """Take its time, and bear being run twice."""
     return _slowly(ctx, seconds)
 
 
 @Odd.register_tool
-def too_slow(self) -> None:
+def too_slow(self: Odd) -> None:
     """Run past its limit."""
     time.sleep(30)
 
 
 @Odd.register_tool
-def crash(self) -> None:
+def crash(self: Odd) -> None:
     """Die by a signal."""
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
 @Odd.register_tool
-def leave(self) -> None:
+def leave(self: Odd) -> None:
     """End without a result."""
     sys.stderr.write("gone fishing\n")
     sys.stderr.flush()
@@ -101,13 +112,13 @@ def leave(self) -> None:
 
 
 @Odd.register_tool
-def fail(self, ctx: ToolContext) -> None:
+def fail(self: Odd, ctx: ToolContext) -> None:
     """Raise an error that quotes its own secret."""
     raise RuntimeError(f"can't reach {ctx.get_config('url')}")
 
 
 @Odd.register_tool
-def tell(self, ctx: ToolContext) -> dict:
+def tell(self: Odd, ctx: ToolContext) -> dict[str, Any]:
     """Say its whole configuration, everywhere it can."""
     config = {key: ctx.get_config(key) for key in ("url", "units")}
     ctx.send_status(f"using {config['url']}")
@@ -116,29 +127,29 @@ def tell(self, ctx: ToolContext) -> dict:
 
 
 @Odd.register_tool
-def linger(self) -> ToolResult:
+def linger(self: Odd) -> ToolResult:
     """Return at once, and leave a thread behind."""
     threading.Thread(target=time.sleep, args=(40,)).start()
     return ToolResult.ok("returned")
 
 
 @Odd.register_tool
-def read_back(self, document: Artifact) -> ToolResult:
+def read_back(self: Odd, document: Artifact) -> ToolResult:
     """Give an artifact back with its words in upper case."""
     text = document.as_text().upper()
     return ToolResult.ok(
-        f"{len(text)}", data_objects=[DataObject("upper.txt", text, "text/plain", "artifact", "louder")]
+        f"{len(text)}", data_objects=[DataObject("upper.txt", text, "text/plain", DataDisposition.ARTIFACT, "louder")]
     )
 
 
 @Odd.register_tool
-def guarded(self) -> str:
+def guarded(self: Odd) -> str:
     """Do what not everybody may."""
     return "done"
 
 
 @Odd.register_tool
-def environment(self) -> dict:
+def environment(self: Odd) -> dict[str, Any]:
     """Say what the process sees of its surroundings."""
     return {"names": sorted(os.environ), "uid": os.getuid(), "home": os.listdir(os.environ["HOME"])}
 

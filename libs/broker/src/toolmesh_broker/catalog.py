@@ -74,10 +74,10 @@ class CatalogPublisher:
 
     async def _write(self) -> None:
         wanted = dict(self._wanted)
-        await self._remove(self._published - wanted.keys())
         for key, value in wanted.items():
             await self._keyvalue.put(key, value, self._ttl_s)
             self._published.add(key)
+        await self._remove(self._published - wanted.keys())
         if not self._changed.is_set():
             self._in_step.set()
 
