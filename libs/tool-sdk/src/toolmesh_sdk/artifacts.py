@@ -31,7 +31,7 @@ class Artifact:
         filename: str,
         version: int,
         mime_type: str,
-        metadata: dict[str, object] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         self.content = content
         self.filename = filename

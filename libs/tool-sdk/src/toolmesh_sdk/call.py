@@ -15,9 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .dynamic_tool import DynamicTool
     from .invocation import Invocation
-    from .tool_sets import ToolSet
+    from .tool_sets import ChosenTool, ToolSet
 
 
 def run_call(tools: ToolSet, arguments_file: str) -> int:
@@ -48,14 +47,15 @@ def run_call(tools: ToolSet, arguments_file: str) -> int:
 def _perform(tools: ToolSet, invocation: Invocation, context: SandboxToolContextFacade) -> Any:
     awaiting = Awaiting()
     try:
-        tool = tools.tool_for_call(invocation.tool_name, invocation.tool_config)
-        _use_config_defaults(tool, context)
+        chosen = tools.tool_for_call(invocation.tool_name, invocation.tool_config)
+        tool = chosen.tool
+        _use_config_defaults(chosen, context)
         arguments = tool.build_arguments(invocation.arguments(), invocation.artifacts)
         if name := tool.ctx_facade_param_name:
             arguments[name] = context
         started: list[Any] = []
         try:
-            for part in (getattr(tool, "owner", None), tool):
+            for part in chosen.parts:
                 _run_hook(part, "init", context, awaiting)
                 started.append(part)
             value = call_with(
@@ -70,16 +70,16 @@ def _perform(tools: ToolSet, invocation: Invocation, context: SandboxToolContext
         awaiting.close()
 
 
-def _use_config_defaults(tool: DynamicTool, context: SandboxToolContextFacade) -> None:
-    fields = tool.config_schema
+def _use_config_defaults(chosen: ChosenTool, context: SandboxToolContextFacade) -> None:
+    fields = chosen.tool.config_schema
     if not fields:
         return
     from .config_schema import config_declarations, with_defaults
 
     completed = with_defaults(context.tool_config, config_declarations(fields))
     context.tool_config.update(completed)
-    for part in (getattr(tool, "owner", None), tool):
-        if part is not None and isinstance(part.tool_config, dict):
+    for part in chosen.parts:
+        if isinstance(part.tool_config, dict):
             part.tool_config = {**completed, **part.tool_config}
 
 

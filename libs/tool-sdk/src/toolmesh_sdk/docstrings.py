@@ -41,7 +41,9 @@ def parse_docstring(text: str | None) -> Docstring:
             rest.append(lines[position])
         position += consumed or 1
     paragraphs = "\n".join(rest).strip().split("\n\n", 1)
-    description = " ".join(paragraphs[0].split())
+    # A docstring that begins with its parameters has no description, whatever follows.
+    begins_with_section = bool(lines and _GOOGLE_HEADER.match(lines[0]))
+    description = "" if begins_with_section else " ".join(paragraphs[0].split())
     return Docstring(description, paragraphs[1].strip() if len(paragraphs) > 1 else "", parameters)
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 SCHEMA_NAME = "ToolResult"
 SCHEMA_VERSION = "1.0"
 
@@ -64,7 +68,7 @@ class DataObject(_Record):
         disposition: DataDisposition = DataDisposition.AUTO,
         description: str | None = None,
         preview: str | None = None,
-        metadata: dict[str, object] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.content = content
@@ -74,7 +78,7 @@ class DataObject(_Record):
         self.preview = preview
         self.metadata = metadata
 
-    def to_serializable(self) -> dict[str, object]:
+    def to_serializable(self) -> dict[str, Any]:
         """Return the wire form: UTF-8 bytes travel as text, other bytes as base64."""
         content: object = self.content
         is_binary = False
@@ -96,12 +100,12 @@ class DataObject(_Record):
             "metadata": self.metadata,
         }
 
-    def model_dump(self, *_args: object, **_options: object) -> dict[str, object]:
+    def model_dump(self, *_args: object, **_options: object) -> dict[str, Any]:
         """Return the wire form; the arguments of pydantic's method of that name are accepted and ignored."""
         return self.to_serializable()
 
     @classmethod
-    def from_serialized(cls, data: dict[str, object]) -> DataObject:
+    def from_serialized(cls, data: dict[str, Any]) -> DataObject:
         """Build a data object from its wire form.
 
         Raises:
@@ -123,9 +127,9 @@ class DataObject(_Record):
             content=content,  # type: ignore[arg-type]
             mime_type=str(data.get("mime_type") or "text/plain"),
             disposition=disposition,  # type: ignore[arg-type]
-            description=data.get("description"),  # type: ignore[arg-type]
-            preview=data.get("preview"),  # type: ignore[arg-type]
-            metadata=data.get("metadata"),  # type: ignore[arg-type]
+            description=data.get("description"),
+            preview=data.get("preview"),
+            metadata=data.get("metadata"),
         )
 
 
@@ -138,7 +142,7 @@ class ToolResult(_Record):
         self,
         status: str = "success",
         message: object = "",
-        data: dict[str, object] | None = None,
+        data: dict[str, Any] | None = None,
         data_objects: list[DataObject] | None = None,
         error_code: str | None = None,
     ) -> None:
@@ -150,7 +154,7 @@ class ToolResult(_Record):
 
     @classmethod
     def ok(
-        cls, message: object, data: dict[str, object] | None = None, data_objects: list[DataObject] | None = None
+        cls, message: object, data: dict[str, Any] | None = None, data_objects: list[DataObject] | None = None
     ) -> ToolResult:
         """Return a success. `message` may be any JSON value; text reads best."""
         return cls("success", message, data, data_objects)
@@ -160,7 +164,7 @@ class ToolResult(_Record):
         cls,
         message: object,
         code: str | None = None,
-        data: dict[str, object] | None = None,
+        data: dict[str, Any] | None = None,
         *,
         error_code: str | None = None,
     ) -> ToolResult:
@@ -171,7 +175,7 @@ class ToolResult(_Record):
     def partial(
         cls,
         message: object,
-        data: dict[str, object] | None = None,
+        data: dict[str, Any] | None = None,
         data_objects: list[DataObject] | None = None,
         error_code: str | None = None,
         *,
@@ -182,7 +186,7 @@ class ToolResult(_Record):
 
     @classmethod
     def pending(
-        cls, message: object, data: dict[str, object] | None = None, data_objects: list[DataObject] | None = None
+        cls, message: object, data: dict[str, Any] | None = None, data_objects: list[DataObject] | None = None
     ) -> ToolResult:
         """Return a question to a person; `data` carries `hil_request_id` and what the host needs to ask it."""
         return cls("pending", message, data, data_objects)
@@ -192,9 +196,9 @@ class ToolResult(_Record):
         """Return that the person must sign in first."""
         return cls("error", message, error_code="AUTH_REQUIRED")
 
-    def to_serializable(self) -> dict[str, object]:
+    def to_serializable(self) -> dict[str, Any]:
         """Return the wire form; empty `data` and `data_objects` are left out."""
-        wire: dict[str, object] = {
+        wire: dict[str, Any] = {
             "_schema": SCHEMA_NAME,
             "_schema_version": SCHEMA_VERSION,
             "status": disposition_text(self.status),
@@ -209,12 +213,12 @@ class ToolResult(_Record):
             ]
         return wire
 
-    def model_dump(self, *_args: object, **_options: object) -> dict[str, object]:
+    def model_dump(self, *_args: object, **_options: object) -> dict[str, Any]:
         """Return the wire form; the arguments of pydantic's method of that name are accepted and ignored."""
         return self.to_serializable()
 
     @classmethod
-    def from_serialized(cls, data: dict[str, object]) -> ToolResult:
+    def from_serialized(cls, data: dict[str, Any]) -> ToolResult:
         """Build a result from its wire form; data objects that are broken are left out with a warning.
 
         Raises:
@@ -234,9 +238,9 @@ class ToolResult(_Record):
         return cls(
             status=str(data.get("status") or "success"),
             message=data.get("message", ""),
-            data=data.get("data"),  # type: ignore[arg-type]
+            data=data.get("data"),
             data_objects=objects,
-            error_code=data.get("error_code"),  # type: ignore[arg-type]
+            error_code=data.get("error_code"),
         )
 
     @staticmethod

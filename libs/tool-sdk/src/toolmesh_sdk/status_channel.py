@@ -7,6 +7,10 @@ from _thread import allocate_lock
 from json import dumps
 from time import monotonic, sleep
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 OPEN_WAIT_S = 0.2
 WRITE_WAIT_S = 2.0
 
@@ -29,7 +33,7 @@ class StatusChannel:
         self._waited = False
         self._lock = allocate_lock()
 
-    def send(self, fields: dict[str, object]) -> bool:
+    def send(self, fields: dict[str, Any]) -> bool:
         """Send one line; return whether the host's FIFO took all of it."""
         line = dumps(fields).encode("ascii") + b"\n"
         with self._lock:

@@ -17,8 +17,23 @@ if TYPE_CHECKING:
         def all_tools(self, tool_config: dict[str, Any]) -> list[DynamicTool]:
             """Return every tool, for the schema."""
 
-        def tool_for_call(self, name: str, tool_config: dict[str, Any]) -> DynamicTool:
+        def tool_for_call(self, name: str, tool_config: dict[str, Any]) -> ChosenTool:
             """Return the tool that a call names; raises UnknownToolError."""
+
+
+class ChosenTool:
+    """The tool of a call.
+
+    Args:
+        tool: The tool.
+        provider: Where it comes from, whose `init` and `cleanup` run around its own; None for a single tool.
+    """
+
+    __slots__ = ("parts", "tool")
+
+    def __init__(self, tool: DynamicTool, provider: Any = None) -> None:
+        self.tool = tool
+        self.parts: list[Any] = [tool] if provider is None else [provider, tool]
 
 
 class SingleTool:
@@ -37,9 +52,9 @@ class SingleTool:
         """Return the one tool."""
         return [self._make(tool_config)]
 
-    def tool_for_call(self, name: str, tool_config: dict[str, Any]) -> DynamicTool:
+    def tool_for_call(self, name: str, tool_config: dict[str, Any]) -> ChosenTool:
         """Return the one tool."""
-        return self._make(tool_config)
+        return ChosenTool(self._make(tool_config))
 
 
 class ProviderTools:
@@ -64,7 +79,7 @@ class ProviderTools:
             )
         return tools
 
-    def tool_for_call(self, name: str, tool_config: dict[str, Any]) -> DynamicTool:
+    def tool_for_call(self, name: str, tool_config: dict[str, Any]) -> ChosenTool:
         """Return the tool of a name, also of the name that a dynamic schema gives it.
 
         Raises:
@@ -82,7 +97,7 @@ class ProviderTools:
         if not found:
             here = ", ".join(tool.tool_name for tool in tools) or "none"
             raise UnknownToolError(f"{self._provider_class.__name__} has no tool {name!r} (it has {here})")
-        return found[0]
+        return ChosenTool(found[0], provider)
 
 
 def tools_of_provider(provider: Any, tool_config: dict[str, Any]) -> list[DynamicTool]:

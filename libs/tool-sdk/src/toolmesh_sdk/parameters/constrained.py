@@ -28,7 +28,6 @@ class Constrained:
     """
 
     __slots__ = ("_description", "_examples", "_limits", "inner")
-    name = "constrained"
 
     def __init__(self, inner: ParameterType, metadata: Iterable[Any]) -> None:
         self.inner = inner
@@ -37,6 +36,11 @@ class Constrained:
         self._examples: list[Any] = []
         for entry in metadata:
             self._read(entry)
+
+    @property
+    def name(self) -> str:
+        """That of the inner type, because a description changes nothing about what it is."""
+        return self.inner.name
 
     @property
     def json_types(self) -> tuple[str, ...]:
