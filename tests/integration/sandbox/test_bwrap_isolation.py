@@ -5,7 +5,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 import pytest
-from tests.support.sandboxes import PYTHON, appeared, policy_with, processes_with, run, run_as, sandbox
+from tests.support.sandboxes import PYTHON, appeared, policy_with, processes_with, run, run_as, sandbox, until
 
 from toolmesh_sandbox.policy import Mount
 from toolmesh_sandbox.profiles import profile
@@ -50,6 +50,26 @@ async def test_no_process_of_the_host_is_visible(user: str, base: Path) -> None:
     """The process table inside holds bubblewrap's pid 1 and the tool."""
     ended = await run_as(user, base, "import os; print([p for p in os.listdir('/proc') if p.isdigit()], os.getuid())")
     assert ended.stdout.decode() == "['1', '2'] 1000\n", ended
+
+
+async def test_the_workspace_of_another_call_is_not_visible(base: Path) -> None:
+    """While one call runs with a file in its workspace and in /tmp, another finds neither anywhere, nor later one."""
+    keep = "open('of-another-call', 'w'); open('/tmp/of-another-call', 'w'); open('ready', 'w'); import time; time.sleep(60)"
+    search = (
+        "import os\n"
+        "print([f for f, _, names in os.walk('/') if 'of-another-call' in names])\n"
+        "print(os.listdir('/work'), os.listdir('/tmp'))"
+    )
+    async with sandbox(base, profiles=["standard", "permissive"]) as backend:
+        async with (
+            backend.workspaces.new() as workspace,
+            backend.start([PYTHON, "-c", keep], {}, profile("standard"), workspace),
+        ):
+            await until((workspace.host / "ready").exists)
+            during = await run(backend, search, policy_with("permissive"))
+        later = await run(backend, search)
+    for ended in (during, later):
+        assert ended.stdout.decode() == "[]\n['input', 'output'] []\n", ended
 
 
 async def test_only_the_workspace_and_tmp_can_be_written(user: str, base: Path) -> None:

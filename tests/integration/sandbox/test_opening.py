@@ -41,11 +41,12 @@ async def test_disabling_user_namespaces_is_given_up_only_when_that_is_what_fail
     real = find_bwrap(None, base)
     picky = fake_bwrap(
         base,
-        f"#!/bin/bash\nexec 5<&3\nargs=$(tr '\\0' '\\n' <&5)\n"
-        "if [[ $args == *--disable-userns* ]]; then\n"
-        "  echo 'bwrap: cannot open /proc/sys/user/max_user_namespaces: Read-only file system' >&2; exit 1\nfi\n"
-        f'exec 3<<<"" ; printf "%s\\n" "$args" | tr "\\n" "\\0" > /tmp/args.$$; exec 3</tmp/args.$$; rm /tmp/args.$$\n'
-        f'exec {real} "$@"\n',
+        "#!/usr/bin/python3 -IS\n"
+        "import os, sys\n"
+        "if b'--disable-userns' in os.read(3, 1 << 20).split(b'\\0'):\n"
+        "    sys.exit('bwrap: cannot open /proc/sys/user/max_user_namespaces: Read-only file system')\n"
+        "os.lseek(3, 0, os.SEEK_SET)\n"
+        f"os.execv({str(real)!r}, sys.argv)\n",
     )
     async with sandbox(base, bwrap=picky) as backend:
         assert (await run(backend, ["/usr/bin/true"])).code == 0

@@ -62,7 +62,7 @@ async def test_the_wall_clock_and_the_caps_hold(base: Path, mode: str) -> None:
     """Time-out, kept head and dropped count work as under bwrap."""
     async with sandbox(base, mode) as backend:
         slow = await run(
-            backend, "import time; print('ready', flush=True); time.sleep(60)", policy_with(wall_clock_s=1)
+            backend, "import time; print('ready', flush=True); time.sleep(60)", policy_with(wall_clock_s=3)
         )
         loud = await run(backend, "print('x' * 5000, end='')", policy_with(caps=100))
     assert (slow.timed_out, slow.signal, slow.stdout) == (True, 9, b"ready\n")

@@ -77,9 +77,9 @@ def test_a_gentle_order_lets_the_command_end_itself() -> None:
         "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(4)); print('up', flush=True); time.sleep(60)"
     )
     report, printed = keep(launch([PYTHON, "-c", code]), [(1.0, "T20000\n")])
-    assert printed == "up\n"
     assert report.status is not None
-    assert os.waitstatus_to_exitcode(report.status) in {4, -15}  # -15 when the order came before the handler
+    # On a busy machine the order may come before the handler is there.
+    assert (printed, os.waitstatus_to_exitcode(report.status)) in {("up\n", 4), ("up\n", -15), ("", -15)}
     assert not report.killed
 
 

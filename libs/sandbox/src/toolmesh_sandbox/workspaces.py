@@ -137,16 +137,29 @@ async def _remove(folder: Path) -> None:
 async def open_workspaces(base: Path, identities: Identities) -> AsyncIterator[Workspaces]:
     """The workspaces of one worker; what killed workers have left below `base` is removed first."""
     runs = subfolder(base, "run", _PASSABLE)
-    name = secrets.token_hex(4)
-    with (runs / f"{name}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _claimed(runs) as name:
         folder = subfolder(runs, name, _PASSABLE)
         try:
             await asyncio.to_thread(_sweep, runs)
             yield Workspaces(folder, identities)
         finally:
             await _remove(folder)
-            (runs / f"{name}.lock").unlink(missing_ok=True)
+
+
+@contextmanager
+def _claimed(runs: Path) -> Iterator[str]:
+    """A folder name whose lock file we hold: it tells other workers that the folder is in use."""
+    while True:
+        path = runs / f"{secrets.token_hex(4)}.lock"
+        with path.open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # A sweep that came between the two lines above has taken the file for a dead worker's and removed it.
+            if path.exists():
+                try:
+                    yield path.stem
+                finally:
+                    path.unlink(missing_ok=True)
+                return
 
 
 def _sweep(runs: Path) -> None:
