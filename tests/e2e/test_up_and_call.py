@@ -7,11 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.support.embedded_broker import eventually
 from tests.support.mesh_processes import alive, processes_of
 from tests.support.running_mesh import RunningMesh, run_toolmesh, running_mesh, start_toolmesh
 from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, WRITING, write_toolset
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 _AGENT = """
 agents:
@@ -119,7 +120,8 @@ async def _json_documents_have_one_shape(mesh: RunningMesh) -> None:
 
 async def _artifacts_are_saved(mesh: RunningMesh, folder: Path) -> None:
     arguments = json.dumps({"name": "report.txt", "text": "all is well " * 20_000})
-    done = await mesh.toolmesh("call", "write", "--json", "--args", arguments, "--save-artifacts", str(folder))
+    options = ("--json", "--args-file", "-", "--save-artifacts", str(folder))
+    done = await mesh.toolmesh("call", "write", *options, stdin=arguments.encode())
     assert done.code == 0, done.stderr
     (artifact,) = json.loads(done.stdout)["artifacts"]
     assert artifact["saved_as"] == str(folder / "report.txt")
@@ -174,9 +176,7 @@ async def test_a_killed_worker_and_a_killed_broker_come_back(tmp_path: Path) -> 
             victims = [pid for pid, command in processes_of(mesh.data_folder).items() if fragment in command]
             assert victims, fragment
             os.kill(victims[-1], signal.SIGKILL)
-            async with asyncio.timeout(20):
-                while not any("starts again" in line for line in mesh.progress):  # noqa: ASYNC110 - another process
-                    await asyncio.sleep(0.02)
+            await eventually(lambda: any("starts again" in line for line in mesh.progress), "a warning", 20)
             mesh.progress.clear()
             async with asyncio.timeout(40):
                 while (done := await mesh.toolmesh("call", "echo", "--args", '{"text": "again"}')).code != 0:
@@ -191,9 +191,7 @@ async def test_kill_9_leaves_no_orphan_and_the_folder_can_be_used_again(tmp_path
     async with running_mesh([tools], workers=2, data_folder=folder) as mesh:
         started = processes_of(folder)
         mesh.process.kill()
-        async with asyncio.timeout(15):
-            while alive(started):  # noqa: ASYNC110 - other processes
-                await asyncio.sleep(0.02)
+        await eventually(lambda: not alive(started), "the end of every child", 15)
 
     async with running_mesh([tools], data_folder=folder) as mesh:
         second = await run_toolmesh("up", "--tools", str(tools), "--data", str(folder))
@@ -207,7 +205,7 @@ async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None
     tools = write_toolset(tmp_path / "mixed", {"echo": (ECHO, {}), "broken": ("import nothing_of_that_name\n", {})})
     async with running_mesh([tools]) as mesh:
         assert "1 tool in pool default" in mesh.ready_line
-        assert any("broken" in line for line in mesh.progress)
+        await eventually(lambda: any("broken" in line for line in mesh.progress), "a warning that names the tool")
         listed = await mesh.toolmesh("tools", "list")
         assert "problem: " in listed.stdout
         assert "broken" in listed.stdout

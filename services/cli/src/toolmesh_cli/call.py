@@ -17,7 +17,7 @@ from toolmesh_cli.call_output import (
 from toolmesh_cli.failures import describe
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
-from toolmesh_cli.mesh_files import read_state
+from toolmesh_cli.mesh_state import read_state
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_client.client import Client
 from toolmesh_client.request import CallRequest

@@ -14,6 +14,7 @@ from toolmesh_cli import exit_codes
 from toolmesh_cli.agent_call import agent_caller
 from toolmesh_cli.call import show_status
 from toolmesh_cli.failures import CommandFailedError, Failure, describe
+from toolmesh_cli.library_logs import library_warnings
 from toolmesh_cli.mesh import running_mesh
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh
 from toolmesh_cli.mesh_options import MeshOptions
@@ -55,7 +56,7 @@ async def run_demo(workers: int, *, allow_unsandboxed: bool) -> int:
     task = asyncio.current_task()
     interrupt = (lambda: None) if task is None else task.cancel
     try:
-        with stop_requests(first=interrupt, again=interrupt):
+        with library_warnings(terminal), stop_requests(first=interrupt, again=interrupt):
             await _demo(workers, allow_unsandboxed, terminal)
     except asyncio.CancelledError:
         terminal.line("demo: failed: interrupted")

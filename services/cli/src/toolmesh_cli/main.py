@@ -206,6 +206,9 @@ def version(as_json: AsJson = False) -> int:
 def _run(command: Coroutine[Any, Any, int]) -> int:
     import asyncio
 
+    from toolmesh_cli.library_logs import drop_library_logs
+
+    drop_library_logs()
     return asyncio.run(command)
 
 

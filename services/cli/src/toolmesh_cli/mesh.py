@@ -17,15 +17,14 @@ from toolmesh_cli.mesh_broker import BrokerAccess, mesh_broker
 from toolmesh_cli.mesh_catalog import complete_listing
 from toolmesh_cli.mesh_files import (
     DRAIN_S,
-    MeshState,
     client_profile,
     executor_config,
     worker_config,
     write_config,
-    write_state,
 )
 from toolmesh_cli.mesh_listing import MeshListing
 from toolmesh_cli.mesh_options import MeshOptions
+from toolmesh_cli.mesh_state import MeshState, write_state
 from toolmesh_cli.sandbox_check import check_sandbox
 from toolmesh_cli.supervisor import KeptProcess, supervise
 from toolmesh_cli.terminal import Terminal

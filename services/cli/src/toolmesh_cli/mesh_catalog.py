@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from toolmesh_client.connect import connect
-
 from toolmesh_cli.mesh_listing import MeshListing, read_listing
+from toolmesh_client.connect import connect
 from toolmesh_client.profile import ClientProfile, settings_from
 
 __all__ = ["complete_listing"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from toolmesh_client.connect import connect
 
 from toolmesh_client.client import Client
+from toolmesh_client.connect import connect
 from toolmesh_client.profile import (
     PROFILE_NAME,
     ClientProfile,

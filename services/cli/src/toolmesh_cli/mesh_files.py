@@ -3,45 +3,28 @@
 A worker's file names its own broker seed, its pool's private sealing keys and public keys; nothing else.
 """
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import yaml
 
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.mesh_options import MeshOptions
+from toolmesh_cli.mesh_state import replace_file
 from toolmesh_client.profile import ClientProfile, DevelopmentTokens
-from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_identity.development import DevelopmentIssuer
 
 __all__ = [
-    "MeshState",
     "client_profile",
     "executor_config",
-    "read_state",
     "worker_config",
     "write_config",
-    "write_state",
 ]
 
 DRAIN_S: Final = 30
-_STATE_NAME: Final = "mesh.json"
 _OWNER: Final = "developer"
 _HEADER: Final = "# Written by `toolmesh up` at every start; changes here are lost.\n"
-
-
-class MeshState(msgspec.Struct, frozen=True, kw_only=True):
-    """What other commands need to know of a running mesh, besides the client's profile."""
-
-    pool: str
-    workers: int
-    agents: tuple[str, ...]
-    """Agent files."""
 
 
 def worker_config(
@@ -113,30 +96,8 @@ def client_profile(
 def write_config(folder: Path, name: str, config: Mapping[str, Any]) -> Path:
     """Write a part's configuration to `<folder>/<name>.yaml` (mode 0600), and return its path."""
     path = folder / f"{name}.yaml"
-    _replace(path, _HEADER + yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+    replace_file(path, _HEADER + yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
     return path
-
-
-def write_state(data_folder: Path, state: MeshState) -> None:
-    """Tell other commands of this mesh."""
-    _replace(data_folder / _STATE_NAME, json.dumps(msgspec.to_builtins(state), indent=2) + "\n")
-
-
-def read_state(data_folder: Path) -> MeshState:
-    """Read what `write_state` wrote.
-
-    Raises:
-        ToolmeshError: there is none: no mesh was started here.
-    """
-    path = data_folder / _STATE_NAME
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=MeshState)
-    except (OSError, msgspec.DecodeError) as error:
-        raise ToolmeshError(
-            f"no mesh was started in {data_folder}: {path} can't be used",
-            code=ErrorCode.BROKER_UNREACHABLE,
-            hint="start it with `toolmesh up`",
-        ) from error
 
 
 def _broker(connection: ConnectionSettings) -> dict[str, Any]:
@@ -149,14 +110,3 @@ def _broker(connection: ConnectionSettings) -> dict[str, Any]:
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

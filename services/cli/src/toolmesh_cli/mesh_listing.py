@@ -65,7 +65,7 @@ class MeshListing:
 
 def describe_problem(problem: ToolProblem, workers: tuple[str, ...]) -> str:
     """Return one line for a person about what could not be loaded."""
-    place = problem.source or problem.tool
+    place = ": ".join(part for part in (problem.source, problem.tool) if part)
     return f"{place}: {problem.message} [{problem.code}] on {', '.join(workers)}"
 
 

@@ -13,7 +13,7 @@ DataFolder = Annotated[
         "--data",
         metavar="FOLDER",
         help="Where the mesh keeps its keys, state and logs; commands find a running mesh there. "
-        "Default: $TOOLMESH_HOME, else a folder below your own data folder.",
+        "Default: $TOOLMESH_DATA, else a folder below your own data folder.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from toolmesh_cli import exit_codes
+from toolmesh_cli.library_logs import library_warnings
 from toolmesh_cli.mesh import Mesh, running_mesh
 from toolmesh_cli.mesh_listing import describe_problem
 from toolmesh_cli.mesh_options import MeshOptions
@@ -35,8 +36,9 @@ async def run_up(options: MeshOptions) -> int:
         ToolmeshError: it can't start.
         ExceptionGroup: of the same.
     """
-    lifetime = _Lifetime(options, Terminal.stderr())
-    with stop_requests(first=lifetime.stop, again=lifetime.kill):
+    terminal = Terminal.stderr()
+    lifetime = _Lifetime(options, terminal)
+    with library_warnings(terminal), stop_requests(first=lifetime.stop, again=lifetime.kill):
         try:
             await lifetime.run()
         except asyncio.CancelledError:

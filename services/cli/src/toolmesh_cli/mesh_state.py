@@ -1,0 +1,57 @@
+"""What other commands need to know of a running mesh, besides the client's profile."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+
+__all__ = ["MeshState", "read_state", "replace_file", "write_state"]
+
+_STATE_NAME: Final = "mesh.json"
+
+
+class MeshState(msgspec.Struct, frozen=True, kw_only=True):
+    """How the mesh was started."""
+
+    pool: str
+    workers: int
+    agents: tuple[str, ...]
+    """Agent files."""
+
+
+def write_state(data_folder: Path, state: MeshState) -> None:
+    """Tell other commands of this mesh."""
+    replace_file(data_folder / _STATE_NAME, msgspec.json.format(msgspec.json.encode(state), indent=2).decode() + "\n")
+
+
+def read_state(data_folder: Path) -> MeshState:
+    """Read what `write_state` wrote.
+
+    Raises:
+        ToolmeshError: there is none: no mesh was started here.
+    """
+    path = data_folder / _STATE_NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=MeshState)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ToolmeshError(
+            f"no mesh was started in {data_folder}: {path} can't be used",
+            code=ErrorCode.BROKER_UNREACHABLE,
+            hint="start it with `toolmesh up`",
+        ) from error
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file (mode 0600), whole or not at all."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
