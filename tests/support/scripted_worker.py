@@ -125,6 +125,8 @@ class ScriptedWorker:
         self.confirmed: list[str] = []
         self.stored: list[str] = []
         self.skipped: list[str] = []
+        self.failures: list[BaseException] = []
+        """What ended the handling of a call, such as an ack that the broker never confirmed."""
         self.lease_s = 6.0
         self.renew_every_s = 0.2
         self.deaf = 0
@@ -147,7 +149,12 @@ class ScriptedWorker:
             async for delivery in intake:
                 task = asyncio.create_task(self._handle(delivery))
                 self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failures.append(error)
 
     async def crash(self) -> None:
         """Stops everything at once: nothing is answered, acked or released."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.brokers import NAMESPACE
 from tests.support.scripted_worker import Behaviour, ScriptedWorker, scripted_worker
 
 from toolmesh_broker.memory.broker import MemoryBroker
@@ -16,7 +17,8 @@ from toolmesh_client import Client, ClientSettings, Patience, client_over
 from toolmesh_client.tokens import development_tokens
 from toolmesh_identity.development import DevelopmentIssuer
 
-NAMESPACE = "demo"
+__all__ = ["NAMESPACE", "QUICK", "client_settings", "memory_client", "memory_mesh", "until", "worker_broker"]
+
 EXECUTOR = "executor-1"
 
 QUICK = Patience(
@@ -98,7 +100,7 @@ async def until(holds: Callable[[], bool] | Callable[[], Awaitable[bool]], what:
 
     try:
         async with asyncio.timeout(10):
-            while not await asked():  # noqa: ASYNC110 - what is waited for has no event
+            while not await asked():
                 await asyncio.sleep(0.01)
     except TimeoutError:
         raise AssertionError(f"{what} did not come true within 10 s") from None

@@ -166,8 +166,9 @@ def _broker_check(broker: Broker) -> Callable[[], Awaitable[CheckResult]]:
 
 def _agents_check(agents: Mapping[str, AgentTools], board: ProblemBoard) -> Callable[[], Awaitable[CheckResult]]:
     async def check() -> CheckResult:
-        problems = "; ".join(f"{each.source}: {each.tool}: {each.message}" for each in board.problems)
-        # A broken toolset or a tool without a worker never stops the others, so it is said, not failed.
-        return CheckResult(ok=True, detail=f"{len(agents)} agents" + (f"; {problems}" if problems else ""))
+        # Names only, since a check's text is short; log and heartbeat have the reasons. A broken toolset or a tool
+        # without a worker never stops the others, so it is said, not failed.
+        missing = ", ".join(f"{each.tool or each.source} ({each.code})" for each in board.problems)
+        return CheckResult(ok=True, detail=f"{len(agents)} agents" + (f"; without {missing}" if missing else ""))
 
     return check

@@ -1,0 +1,51 @@
+"""Loading an executor's agents: folders, duplicates, foreign namespaces, broken files."""
+
+from pathlib import Path
+
+from toolmesh_executor.agent_files import load_agents
+
+GOOD = "agent_name: {name}\ntools: []\n"
+
+
+def test_a_folder_gives_its_agent_files_in_order(tmp_path: Path) -> None:
+    """`*.yaml` and `*.yml`, nothing else; an agent may also be named by its file."""
+    for file, name in (("b.yml", "two"), ("a.yaml", "one")):
+        (tmp_path / file).write_text(GOOD.format(name=name))
+    (tmp_path / "notes.txt").write_text("no agent")
+    single = tmp_path / "single"
+    single.write_text(GOOD.format(name="three"))
+    loaded = load_agents([tmp_path, single], "demo", {})
+    assert list(loaded.agents) == ["one", "two", "three"]
+    assert loaded.problems == ()
+
+
+def test_an_agent_defined_twice_names_both_files(tmp_path: Path) -> None:
+    """The first is used; the second is reported with the first one's file."""
+    for file in ("a.yaml", "b.yaml"):
+        (tmp_path / file).write_text(GOOD.format(name="same"))
+    loaded = load_agents([tmp_path], "demo", {})
+    (problem,) = loaded.problems
+    assert problem.file == str(tmp_path / "b.yaml")
+    assert str(tmp_path / "a.yaml") in problem.message
+
+
+def test_broken_and_missing_files_leave_the_others(tmp_path: Path) -> None:
+    """Every problem is told with its file, and the sound agents start."""
+    (tmp_path / "bad.yaml").write_text("agent_name: [")
+    (tmp_path / "good.yaml").write_text(GOOD.format(name="good"))
+    (tmp_path / "empty").mkdir()
+    loaded = load_agents([tmp_path, tmp_path / "missing.yaml", tmp_path / "empty"], "demo", {})
+    assert list(loaded.agents) == ["good"]
+    assert [problem.file for problem in loaded.problems] == [
+        str(tmp_path / "bad.yaml"),
+        str(tmp_path / "missing.yaml"),
+        str(tmp_path / "empty"),
+    ]
+
+
+def test_an_agent_of_another_namespace_is_left_out(tmp_path: Path) -> None:
+    """Namespaces never mix, and it is said."""
+    (tmp_path / "a.yaml").write_text("namespace: other\n" + GOOD.format(name="a"))
+    loaded = load_agents([tmp_path / "a.yaml"], "demo", {})
+    assert loaded.agents == {}
+    assert "namespace 'other'" in str(loaded.problems[0])
