@@ -25,8 +25,10 @@ _MAX_MEMORY_STORE: Final = 256 * _MEBIBYTE
 _LOG_FILE_LIMIT: Final = 8 * _MEBIBYTE
 _LOG_FILES_KEPT: Final = 3
 _ANSWER_WITHIN: Final = "60s"
-_FORGET_REQUEST_AFTER: Final = "60s"
-"""How long the server keeps the way back for answers across accounts; pulls end after 30 s."""
+"""How long an identity may answer a request; the way back between accounts is kept as long, or until the answer."""
+_PULL_SILENT_AFTER: Final = "15s"
+"""The way back of a pull costs some 4 KB and is kept until the pull has been silent for this long: three times its
+heartbeat. Pulls without a heartbeat would break off."""
 
 
 class Durability(StrEnum):
@@ -97,7 +99,7 @@ def _export(export: Export) -> dict[str, object]:
         "service": export.subject,
         "accounts": list(export.users),
         "response_type": "stream" if export.many_answers else "singleton",
-        "response_threshold": _FORGET_REQUEST_AFTER,
+        "response_threshold": _PULL_SILENT_AFTER if export.many_answers else _ANSWER_WITHIN,
     }
 
 
