@@ -1,0 +1,107 @@
+"""Two worker processes share many calls, and a full run leaves no secret anywhere."""
+
+import asyncio
+import collections
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.support.running_mesh import run_toolmesh, running_mesh
+
+import toolmesh_client
+from toolmesh_contracts.envelopes.reply import Outcome
+
+ROOT = Path(__file__).parents[2]
+WEATHER = ROOT / "examples" / "weather"
+ODD = ROOT / "tests" / "toolsets" / "odd"
+
+
+@pytest.mark.timeout(180)
+async def test_two_workers_share_two_hundred_calls(tmp_path: Path) -> None:
+    """All 200 parallel calls are right, and each worker ran at least 60 of them."""
+    async with (
+        running_mesh([WEATHER], workers=2, data_folder=tmp_path / "mesh") as mesh,
+        toolmesh_client.connect(data_folder=mesh.data_folder) as client,
+    ):
+        cities = [f"City {number}" for number in range(200)]
+        async with asyncio.timeout(150):
+            results = await asyncio.gather(*(client.call("weather", {"city": city}, timeout_s=140) for city in cities))
+    assert [result.outcome for result in results] == [Outcome.OK] * 200
+    assert [result.message for result in results] == [f"Sunny in {city}, 22 C." for city in cities]
+    shares = collections.Counter(result.worker for result in results)
+    assert set(shares) == {"worker-1", "worker-2"}
+    assert min(shares.values()) >= 60, shares
+
+
+def command_lines() -> bytes:
+    """Command lines and environments of all processes that can be read, but for this test's own."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            for name in ("cmdline", "environ"):
+                try:
+                    found.append((process / name).read_bytes())
+                except OSError:
+                    continue
+    return b"\n".join(found)
+
+
+async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
+    """A secret of an agent's tool_config and every key of the mesh stand in no log, stream, process or output."""
+    secret = "violet-harbour-7731"
+    agent = tmp_path / "agent.yaml"
+    agent.write_text(
+        "agents:\n"
+        "  - name: clerk\n"
+        "    tools:\n"
+        "      - {tool_type: builtin, tool_name: tell, tool_config: {url: '${DATABASE_URL}', units: metric}}\n"
+        "      - {tool_type: builtin, tool_name: fail, tool_config: {url: '${DATABASE_URL}'}}\n"
+        "      - {tool_type: builtin, tool_name: slow, tool_config: {url: '${DATABASE_URL}'}}\n"
+    )
+    environment = {"DATABASE_URL": f"db://ada:{secret}@host/x"}
+    outputs = []
+    async with running_mesh([ODD], agents=[agent], data_folder=tmp_path / "mesh", workers=2) as mesh:
+
+        async def call(tool: str, arguments: str = "{}") -> None:
+            done = await run_toolmesh(
+                "call",
+                tool,
+                "--agent",
+                "clerk",
+                "--args",
+                arguments,
+                "--json",
+                data_folder=mesh.data_folder,
+                extra_environment=environment,
+            )
+            outputs.append(done.stdout + done.stderr)
+
+        await call("tell")
+        await call("fail")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(call("slow", '{"seconds": 3}'))
+            await asyncio.sleep(2)
+            processes = command_lines()
+        data = mesh.data_folder
+        seeds = [path.read_bytes().strip() for path in (data / "credentials").iterdir()]
+        private = list(data.rglob("*.private.json"))
+        keys = [part for path in private for part in private_parts(path)]
+        allowed = {*private, *(data / "credentials").iterdir()}
+        files = b"\n".join(path.read_bytes() for path in data.rglob("*") if path.is_file() and path not in allowed)
+    assert '"units": "metric"' in outputs[0]
+    assert "can't reach" in outputs[1]
+    assert '"at last"' in outputs[2]
+    assert len(seeds) >= 4
+    assert len(keys) >= 3
+    everything = files + "".join(outputs).encode() + "".join(mesh.progress).encode()
+    for hidden in (secret.encode(), *seeds, *keys):
+        assert hidden not in everything
+        if hidden != secret.encode():  # the caller's own environment holds it, by this test's doing
+            assert hidden not in processes
+
+
+def private_parts(path: Path) -> list[bytes]:
+    """The private numbers of a key file."""
+    document = json.loads(path.read_text())
+    return [key["d"].encode() for key in document["keys"] if "d" in key]
