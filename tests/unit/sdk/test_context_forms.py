@@ -1,5 +1,7 @@
 """The context and tool_config reach a tool in every form an author may write, or are simply absent."""
 
+import json
+
 import pytest
 from tests.support.tool_process import ToolProcess
 
@@ -27,49 +29,79 @@ FORMS = [
 ]
 
 HEADER = """
-    {future}
-    from typing import Annotated, Optional
-    from toolmesh_sdk import (
-        DynamicToolProvider, SandboxToolContextFacade, ToolContext, ToolResult, provider_cli, tool_cli
-    )
+{future}
+import json, sys
+from typing import Annotated, Optional
+from toolmesh_sdk import (
+    DynamicToolProvider, SandboxToolContextFacade, ToolContext, ToolResult, provider_cli, tool_cli
+)
+
+class Provider(DynamicToolProvider):
+    def create_tools(self, tool_config=None):
+        return []
 """
 
-BODY = """
-    {form} run({parameters}):
-        "Send a status and give back x."
-        given = next(value for name, value in locals().items() if hasattr(value, "send_status"))
-        given.send_status("here")
-        assert all(value.user_id == "u-1" for value in locals().values() if hasattr(value, "send_status"))
-        return x + given.get_config_string("suffix")
+FUNCTION = """
+{form} run_{number}({parameters}):
+    "Send a status and give back x."
+    given = next(value for name, value in locals().items() if hasattr(value, "send_status"))
+    given.send_status("from {number}")
+    assert all(value.user_id == "u-1" for value in locals().values() if hasattr(value, "send_status"))
+    return x + given.get_config_string("suffix")
 """
+
+
+def source_of_all_forms(style: str, future: str) -> str:
+    """Return a tool file that has every form and runs each of them, one call after the other."""
+    source = HEADER.format(future=future)
+    for number, parameters in enumerate(FORMS):
+        if style == "function":
+            source += FUNCTION.format(form="def", number=number, parameters=parameters)
+            source += f"sys.argv[1] = 'arguments-{number}.json'\ntool_cli(run_{number})()\n"
+        else:
+            inside = "self, /, " if "/" in parameters else "self, "
+            source += "@Provider.register_tool" + FUNCTION.format(
+                form="async def", number=number, parameters=inside + parameters.replace(" /,", "")
+            )
+    if style == "provider":
+        source += "if '--schema' in sys.argv:\n    provider_cli(Provider)()\nelse:\n"
+        source += f"    for number in range({len(FORMS)}):\n"
+        source += "        sys.argv[1] = f'arguments-{number}.json'\n        provider_cli(Provider)()\n"
+    return source
 
 
 @pytest.mark.parametrize("style", ["function", "provider"])
-@pytest.mark.parametrize("parameters", FORMS)
 @pytest.mark.parametrize("future", ["", "from __future__ import annotations"], ids=["evaluated", "postponed"])
-def test_the_context_arrives_in_every_form_and_the_model_never_sees_it(
-    venv_tool: ToolProcess, style: str, parameters: str, future: str
-) -> None:
-    """All forms of section 5 A, sync in a function and async in a provider."""
-    source = HEADER.format(future=future)
-    if style == "function":
-        source += BODY.format(form="def", parameters=parameters) + "\n    tool_cli(run)()\n"
-    else:
-        inside = "self, /, " if "/" in parameters else "self, "
-        parameters = inside + parameters.replace(" /,", "")
-        source += """
-    class Provider(DynamicToolProvider):
-        def create_tools(self, tool_config=None):
-            return []
+def test_the_context_arrives_in_every_form(tool: ToolProcess, style: str, future: str) -> None:
+    """All forms of parameters, sync in functions and async in providers."""
+    tool.write(source_of_all_forms(style, future))
+    for number in range(len(FORMS)):
+        arguments = {
+            "tool_name": f"run_{number}",
+            "args": {"x": f"v{number}"},
+            "tool_config": {"suffix": "!"},
+            "user_id": "u-1",
+            "result_file": f"result-{number}.json",
+            "status_pipe": "status",
+        }
+        (tool.folder / f"arguments-{number}.json").write_text(json.dumps(arguments))
+    (tool.folder / "status").touch()
+    code, _, stderr = tool.run("each in turn")
+    assert code == 0, stderr
+    for number, parameters in enumerate(FORMS):
+        envelope = json.loads((tool.folder / f"result-{number}.json").read_text())
+        assert envelope == {"result": {"text": f"v{number}!", "data_objects": []}, "error": ""}, parameters
+    lines = (tool.folder / "status").read_text().splitlines()
+    assert [json.loads(line)["status"] for line in lines] == [f"from {number}" for number in range(len(FORMS))]
 
-    @Provider.register_tool"""
-        source += BODY.format(form="async def", parameters=parameters) + "\n    provider_cli(Provider)()\n"
-    venv_tool.write(source)
-    outcome = venv_tool.call({"x": "v"}, tool_name="run", tool_config={"suffix": "!"}, user_id="u-1")
-    assert outcome.result == {"text": "v!", "data_objects": []}
-    assert outcome.statuses == ["here"]
-    parameters_schema = venv_tool.schema()["run"]["parameters"]
-    assert parameters_schema == {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations"], ids=["evaluated", "postponed"])
+def test_the_model_never_sees_the_context(tool: ToolProcess, future: str) -> None:
+    """In no form is it among the parameters."""
+    tool.write(source_of_all_forms("provider", future))
+    expected = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+    for name, entry in tool.schema().items():
+        assert entry["parameters"] == expected, FORMS[int(name.removeprefix("run_"))]
 
 
 @pytest.mark.parametrize("parameters", ["", "x: str = 'v'", "x='v', **rest", "x='v', /"])
