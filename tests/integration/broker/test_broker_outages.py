@@ -22,13 +22,20 @@ from tests.support.brokers import (
 from tests.support.fake_nats import fake_nats
 from tests.support.nats_server import nats_server
 
-from toolmesh_broker.errors import BrokerError, BrokerTimeoutError, BrokerUnreachableError, NoRespondersError
+from toolmesh_broker.errors import (
+    BrokerClosedError,
+    BrokerError,
+    BrokerTimeoutError,
+    BrokerUnreachableError,
+    NoRespondersError,
+)
 from toolmesh_broker.jetstream import subscriptions
 from toolmesh_broker.jetstream.api import api_request
 from toolmesh_broker.jetstream.broker import JetStreamBroker, connect
 from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.jetstream.provision import provision
-from toolmesh_broker.jetstream.pull_loop import PullTiming, pulling
+from toolmesh_broker.jetstream.pull_loop import pulling
+from toolmesh_broker.jetstream.pull_timing import PullTiming
 from toolmesh_broker.ports import Deleted, Entry, InitialDone, Message
 from toolmesh_broker.results import StoredResults
 from toolmesh_broker.settings import ConnectionSettings
@@ -203,7 +210,7 @@ async def test_a_connection_closed_for_good_is_told() -> None:
                 await asyncio.sleep(0)
                 fake.say(b"-ERR 'User Authentication Expired'")
                 for task in (lost, waiting):
-                    with pytest.raises(BrokerUnreachableError, match="closed for good"):
+                    with pytest.raises(BrokerClosedError, match="closed for good"):
                         await task
                 with pytest.raises(BrokerUnreachableError):
                     await worker.request("$JS.API.INFO", b"", 30)

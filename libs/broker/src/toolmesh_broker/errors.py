@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
 __all__ = [
+    "BrokerClosedError",
     "BrokerError",
     "BrokerPermissionError",
     "BrokerRefusedError",
@@ -32,6 +33,10 @@ class BrokerUnreachableError(BrokerError):
     """Raised when there is no connection to the broker, or it was lost while waiting."""
 
     default_code = ErrorCode.BROKER_UNREACHABLE
+
+
+class BrokerClosedError(BrokerUnreachableError):
+    """Raised when the connection is closed, by us or by the other side, and will not come back."""
 
 
 class BrokerTimeoutError(BrokerError):

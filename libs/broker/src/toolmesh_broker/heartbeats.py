@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from toolmesh_broker.errors import BrokerError
-from toolmesh_broker.ports import Broker
+from toolmesh_broker.ports import Broker, Deleted, InitialDone
 from toolmesh_broker.task_scope import task_scope
 from toolmesh_contracts.envelopes.catalog import Heartbeat
 from toolmesh_contracts.errors import ToolmeshError
@@ -53,13 +53,16 @@ async def beating(
 async def read_heartbeats(broker: Broker) -> list[Heartbeat]:
     """Return all that beat now; entries that can't be read are left out."""
     keyvalue = broker.keyvalue(broker.subjects.heartbeat_bucket())
-    found: list[Heartbeat] = []
-    for key in await keyvalue.keys():
-        entry = await keyvalue.get(key)
-        if entry is None:
-            continue
-        try:
-            found.append(decode(Heartbeat, entry.value))
-        except ToolmeshError as error:
-            _log.warning("heartbeat %s can't be read: %s", key, error)
-    return found
+    found: dict[str, Heartbeat] = {}
+    async with keyvalue.watch() as watch:
+        async for change in watch:
+            if isinstance(change, InitialDone):
+                break
+            if isinstance(change, Deleted):
+                found.pop(change.key, None)
+                continue
+            try:
+                found[change.key] = decode(Heartbeat, change.value)
+            except ToolmeshError as error:
+                _log.warning("heartbeat %s can't be read: %s", change.key, error)
+    return list(found.values())

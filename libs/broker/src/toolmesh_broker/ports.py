@@ -289,4 +289,4 @@ class Broker(Protocol):
         """Call `callback` after every reconnect; the returned function ends that."""
 
     async def lost(self) -> NoReturn:
-        """Wait until the connection is closed for good by the other side, then raise BrokerUnreachableError."""
+        """Wait until the connection is closed for good by the other side, then raise BrokerClosedError."""

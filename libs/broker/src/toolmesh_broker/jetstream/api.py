@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from toolmesh_broker.errors import (
+    BrokerClosedError,
     BrokerError,
     BrokerRefusedError,
     BrokerTimeoutError,
@@ -18,6 +19,7 @@ from toolmesh_broker.errors import (
     RevisionConflictError,
 )
 from toolmesh_broker.jetstream.connection import Connection
+from toolmesh_broker.jetstream.requests import Answer
 from toolmesh_broker.ports import PublishReceipt
 from toolmesh_contracts.headers import EXPECTED_LAST_SUBJECT_SEQUENCE, MESSAGE_ID
 
@@ -30,6 +32,8 @@ _RETRY_MOST_S = 1.0
 _EXPECTED_STREAM = "Nats-Expected-Stream"
 
 _WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
+_NOT_READY = frozenset({10008, 10009})
+"""The system is temporarily unavailable, or its peers have no leader."""
 _FULL = frozenset({10023, 10047, 10077, 10027, 10028})
 """Insufficient resources, no storage left, a stream limit, too many streams or consumers."""
 
@@ -72,6 +76,8 @@ async def until_answered(operation: Callable[[float], Awaitable[T]], timeout_s: 
         left = deadline - time.monotonic()
         try:
             return await operation(max(0.001, min(left, REQUEST_TIMEOUT_S)))
+        except BrokerClosedError:
+            raise
         except (NoRespondersError, BrokerTimeoutError, BrokerUnreachableError):
             left = deadline - time.monotonic()
             if left <= 0:
@@ -95,9 +101,7 @@ async def api_request(
     encoded = json.dumps(body).encode() if body is not None else b""
 
     async def once(try_s: float) -> dict[str, Any]:
-        answer = await connection.ask(f"$JS.API.{operation}", encoded, try_s)
-        decoded: dict[str, Any] = json.loads(answer.body)
-        return decoded
+        return _decoded(await connection.ask(f"$JS.API.{operation}", encoded, try_s))
 
     response = await until_answered(once, timeout_s)
     if error := response.get("error"):
@@ -126,13 +130,20 @@ async def publish_acknowledged(
     complete = {**headers, _EXPECTED_STREAM: stream}
 
     async def once(try_s: float) -> dict[str, Any]:
-        decoded: dict[str, Any] = json.loads((await connection.ask(subject, body, try_s, complete)).body)
-        return decoded
+        return _decoded(await connection.ask(subject, body, try_s, complete))
 
     answer = await until_answered(once, timeout_s)
     if error := answer.get("error"):
         raise _publish_error(subject, complete, ApiError(f"a message to {subject}", error))
     return PublishReceipt(str(answer["stream"]), int(answer["seq"]), bool(answer.get("duplicate", False)))
+
+
+def _decoded(answer: Answer) -> dict[str, Any]:
+    """Read an answer; that JetStream is not ready yet, as after a restart, counts as none."""
+    decoded: dict[str, Any] = json.loads(answer.body)
+    if decoded.get("error", {}).get("err_code") in _NOT_READY:
+        raise NoRespondersError("JetStream")
+    return decoded
 
 
 def _publish_error(subject: str, headers: Mapping[str, str], error: ApiError) -> BrokerError:

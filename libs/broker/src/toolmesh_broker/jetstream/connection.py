@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import re
+import secrets
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -16,6 +17,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from toolmesh_broker.errors import (
+    BrokerClosedError,
     BrokerError,
     BrokerPermissionError,
     BrokerRefusedError,
@@ -41,6 +43,7 @@ _WRITE_BUFFER = 2 * 1024 * 1024
 _CLOSE_TIMEOUT_S = 5.0
 _CONTROL_REQUEST_S = 5.0
 _UNLIMITED = 0
+_MOST_TOLD = 1000
 _DENIED = re.compile(r"permissions violation for (publish|subscription) to \"([^\"]*)\"", re.IGNORECASE)
 
 MessageCallback = Callable[[Msg], Awaitable[None]]
@@ -55,16 +58,15 @@ class Connection:
         self.inbox_prefix = self.subjects.inbox_prefix(settings.identity)
         self._settings = settings
         self._client = Client()
-        self._requests = RequestInbox(f"{self.inbox_prefix}.r{time.monotonic_ns():x}")
+        self._requests = RequestInbox(f"{self.inbox_prefix}.r{secrets.token_hex(8)}")
         self._up = asyncio.Event()
         self._established = False
         self._closing = False
         self._lost: asyncio.Future[BrokerError] = asyncio.get_running_loop().create_future()
         self._down_since: float | None = None
         self._last_error: Exception | None = None
-        self._refusal_told = False
         self._denied_subscriptions: set[str] = set()
-        self._slow_subjects: set[str] = set()
+        self._told: set[str] = set()
         self._reconnect_callbacks: list[Callable[[], None]] = []
         self._sends: set[asyncio.Task[None]] = set()
 
@@ -282,7 +284,7 @@ class Connection:
         if self._lost.done() and not self._lost.cancelled():
             raise self._lost.result()
         if self._closing:
-            raise BrokerUnreachableError("the connection is closed")
+            raise BrokerClosedError("the connection to the broker is closed")
 
     def _unreachable(self, what: str) -> BrokerUnreachableError:
         servers = ", ".join(url.rsplit("@", 1)[-1] for url in self._settings.servers)
@@ -293,8 +295,7 @@ class Connection:
 
     async def _on_error(self, error: Exception) -> None:
         if isinstance(error, nats.errors.SlowConsumerError):
-            if error.subject not in self._slow_subjects and len(self._slow_subjects) < 1000:
-                self._slow_subjects.add(error.subject)
+            if self._told_once(f"slow {error.subject}"):
                 _log.warning("messages dropped, handler is too slow", extra={"subject": error.subject})
             return
 
@@ -316,20 +317,27 @@ class Connection:
             self._refused(self._unreachable("credentials refused"))
 
     def _deny(self, operation: str, subject: str) -> None:
-        _log.error("broker denies a subject", extra={"operation": operation, "subject": subject})
+        if self._told_once(f"{operation} {subject}"):
+            _log.error("broker denies a subject", extra={"operation": operation, "subject": subject})
         if operation == "publish":
             # nats-py lowers the case of the server's errors, so compare likewise.
             self._requests.fail(BrokerPermissionError("publish to", subject), lambda asked: asked.lower() == subject)
         else:
             self._denied_subscriptions.add(subject)
 
+    def _told_once(self, what: str) -> bool:
+        """Tell whether this is the first time since the last reconnect, so that logs stay short."""
+        if what in self._told or len(self._told) >= _MOST_TOLD:
+            return False
+        self._told.add(what)
+        return True
+
     def _refused(self, error: BrokerError) -> None:
         """End the first attempt at once: waiting heals nothing. A later one may, so say it once and try on."""
         if not self._established:
             if not self._lost.done():
                 self._lost.set_result(error)
-        elif not self._refusal_told:
-            self._refusal_told = True
+        elif self._told_once("refused"):
             _log.error("broker does not take this identity back, trying on: %s", error.message)
 
     async def _on_disconnected(self) -> None:
@@ -343,9 +351,8 @@ class Connection:
         down_s = time.monotonic() - (self._down_since or time.monotonic())
         self._down_since = None
         self._last_error = None
-        self._refusal_told = False
         self._denied_subscriptions.clear()
-        self._slow_subjects.clear()
+        self._told.clear()
         self._up.set()
         _log.info("broker reconnected", extra={"identity": self.identity, "down_s": round(down_s, 3)})
         for callback in list(self._reconnect_callbacks):
@@ -354,7 +361,7 @@ class Connection:
     async def _on_closed(self) -> None:
         if not self._closing and not self._lost.done():
             _log.error("broker connection closed for good", extra={"identity": self.identity})
-            self._lost.set_result(self._unreachable("the connection was closed for good"))
+            self._lost.set_result(BrokerClosedError(self._unreachable("the connection was closed for good").message))
             self._up.set()
 
 

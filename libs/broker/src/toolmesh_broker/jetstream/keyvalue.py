@@ -7,6 +7,7 @@ from typing import Final
 from toolmesh_broker.errors import BrokerRefusedError, KeyExistsError, RevisionConflictError
 from toolmesh_broker.jetstream.api import OPERATION_TIMEOUT_S, fresh_id, publish_acknowledged, until_answered
 from toolmesh_broker.jetstream.connection import Connection
+from toolmesh_broker.jetstream.pull_timing import PullTiming
 from toolmesh_broker.jetstream.requests import Answer
 from toolmesh_broker.jetstream.watch import JetStreamWatch
 from toolmesh_broker.ports import Entry, InitialDone
@@ -35,11 +36,12 @@ class JetStreamKeyValue:
     replicas a read may be a moment old; every write that matters is a compare-and-set.
     """
 
-    def __init__(self, connection: Connection, bucket: str) -> None:
+    def __init__(self, connection: Connection, bucket: str, watch_timing: PullTiming | None = None) -> None:
         self._connection = connection
         self._bucket = bucket
         self._stream = f"KV_{bucket}"
         self._prefix = f"$KV.{bucket}."
+        self._watch_timing = watch_timing or PullTiming()
 
     async def get(self, key: str) -> Entry | None:
         """Return the key's value, or None."""
@@ -75,19 +77,21 @@ class JetStreamKeyValue:
 
     async def keys(self, pattern: str = ">") -> list[str]:
         """Return the keys that have a value now and match."""
-        found: list[str] = []
+        found: dict[str, None] = {}
         async with self.watch(pattern) as watch:
             async for change in watch:
                 if isinstance(change, InitialDone):
                     break
                 if isinstance(change, Entry):
-                    found.append(change.key)
-        return found
+                    found[change.key] = None
+                else:
+                    found.pop(change.key, None)
+        return list(found)
 
     @contextlib.asynccontextmanager
     async def watch(self, pattern: str = ">") -> AsyncIterator[JetStreamWatch]:
         """Follow the keys that match."""
-        watch = JetStreamWatch(self._connection, self._stream, self._prefix, pattern, is_tombstone)
+        watch = JetStreamWatch(self._connection, self._stream, self._prefix, pattern, is_tombstone, self._watch_timing)
         await watch.open()
         try:
             yield watch

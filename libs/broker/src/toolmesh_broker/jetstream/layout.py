@@ -8,7 +8,7 @@ from toolmesh_broker.jetstream.keyvalue import DELETE_MARKER_TTL_S
 from toolmesh_contracts.names import SHARD_COUNT, Lane
 from toolmesh_contracts.subjects import Subjects
 
-__all__ = ["SHARDS_METADATA", "ConsumerLayout", "LayoutSettings", "StreamLayout", "memory_layouts", "stream_layouts"]
+__all__ = ["SHARDS_METADATA", "ConsumerLayout", "LayoutSettings", "StreamLayout", "stream_layouts"]
 
 SHARDS_METADATA: Final = "toolmesh.shards"
 _NANOSECONDS: Final = 1_000_000_000
@@ -64,16 +64,12 @@ def stream_layouts(subjects: Subjects, pools: Sequence[str], settings: LayoutSet
         _bucket(subjects.ledger_bucket(), settings),
         _bucket(subjects.result_bucket(), settings),
         _bucket(subjects.catalog_bucket(), settings),
+        _bucket(subjects.heartbeat_bucket(), settings, storage="memory"),
         _tasks(subjects, settings),
         _events(subjects, settings),
         _dead_letters(subjects, settings),
     ]
-    return layouts + memory_layouts(subjects, settings)
-
-
-def memory_layouts(subjects: Subjects, settings: LayoutSettings) -> list[StreamLayout]:
-    """Return what a broker restart takes away."""
-    return [_bucket(subjects.heartbeat_bucket(), settings, storage="memory")]
+    return layouts
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from toolmesh_broker.errors import BrokerError, StreamMismatchError
 from toolmesh_broker.jetstream.api import ApiError, api_request
 from toolmesh_broker.jetstream.connection import Connection
-from toolmesh_broker.jetstream.layout import LayoutSettings, StreamLayout, memory_layouts, stream_layouts
+from toolmesh_broker.jetstream.layout import LayoutSettings, StreamLayout, stream_layouts
 from toolmesh_broker.task_scope import task_scope
 
 __all__ = ["keep_provisioned", "provision"]
@@ -24,22 +24,30 @@ _ABSENT: tuple[Any, ...] = (None, False, 0, -1, "", [], {})
 _UNORDERED = frozenset({"subjects"})
 
 
-async def provision(connection: Connection, pools: Sequence[str], settings: LayoutSettings) -> None:
+async def provision(
+    connection: Connection, pools: Sequence[str], settings: LayoutSettings, *, tell_differences: bool = True
+) -> None:
     """Make what is missing for these pools.
+
+    Args:
+        connection: An identity that may use the whole JetStream API.
+        pools: The pools to make queues and payload buckets for.
+        settings: What new streams are made with.
+        tell_differences: Whether to log what is merely different from these settings.
 
     Raises:
         StreamMismatchError: something exists whose configuration breaks a promise; it is left as it is.
         BrokerError: the broker refuses or does not answer.
     """
     for layout in stream_layouts(connection.subjects, pools, settings):
-        await _ensure(connection, layout)
+        await _ensure(connection, layout, tell_differences=tell_differences)
 
 
 @contextlib.asynccontextmanager
 async def keep_provisioned(
     connection: Connection, pools: Sequence[str], settings: LayoutSettings
 ) -> AsyncIterator[None]:
-    """Provision, and inside the block make again what a broker restart takes away: buckets in memory."""
+    """Provision, and again after every reconnect: a restart takes away at least what was in memory."""
     await provision(connection, pools, settings)
     reconnected = asyncio.Event()
 
@@ -48,8 +56,7 @@ async def keep_provisioned(
             await reconnected.wait()
             reconnected.clear()
             try:
-                for layout in memory_layouts(connection.subjects, settings):
-                    await _ensure(connection, layout)
+                await provision(connection, pools, settings, tell_differences=False)
             except BrokerError as error:
                 _log.warning("provisioning after a reconnect failed: %s", error)
 
@@ -63,11 +70,11 @@ async def keep_provisioned(
             task.cancel()
 
 
-async def _ensure(connection: Connection, layout: StreamLayout) -> None:
+async def _ensure(connection: Connection, layout: StreamLayout, *, tell_differences: bool) -> None:
     info = await _find(connection, f"STREAM.INFO.{layout.name}", _STREAM_NOT_FOUND)
     if info is None:
         info = await _create(connection, f"STREAM.CREATE.{layout.name}", layout.config, f"STREAM.INFO.{layout.name}")
-    _compare(f"stream {layout.name}", layout.config, layout.promises, info["config"])
+    differences = [_compare(f"stream {layout.name}", layout.config, layout.promises, info["config"])]
 
     for consumer in layout.consumers:
         place = f"{layout.name}.{consumer.name}"
@@ -76,7 +83,9 @@ async def _ensure(connection: Connection, layout: StreamLayout) -> None:
             request = {"stream_name": layout.name, "config": consumer.config, "action": "create"}
             filtered = f"CONSUMER.CREATE.{place}.{consumer.config['filter_subject']}"
             info = await _create(connection, filtered, request, f"CONSUMER.INFO.{place}")
-        _compare(f"consumer {place}", consumer.config, consumer.promises, info["config"])
+        differences.append(_compare(f"consumer {place}", consumer.config, consumer.promises, info["config"]))
+    if tell_differences and (told := [difference for difference in differences if difference]):
+        _log.warning("%s differs from the settings and is left as it is: %s", layout.name, "; ".join(told))
 
 
 async def _find(connection: Connection, operation: str, not_found: int) -> dict[str, Any] | None:
@@ -97,8 +106,8 @@ async def _create(connection: Connection, operation: str, request: Mapping[str, 
         raise
 
 
-def _compare(name: str, wanted: Mapping[str, Any], promises: Iterable[str], found: Mapping[str, Any]) -> None:
-    """Refuse what breaks a promise, warn once of what is merely different."""
+def _compare(name: str, wanted: Mapping[str, Any], promises: Iterable[str], found: Mapping[str, Any]) -> str:
+    """Refuse what breaks a promise; return what is merely different, or an empty string."""
     broken: list[str] = []
     merely: list[str] = []
     fields = dict.fromkeys([*promises, *(field for field in wanted if field != "metadata")])
@@ -111,8 +120,7 @@ def _compare(name: str, wanted: Mapping[str, Any], promises: Iterable[str], foun
         (broken if field in promised else merely).append(difference)
     if broken:
         raise StreamMismatchError(name, broken)
-    if merely:
-        _log.warning("%s differs from the defaults and is left as it is: %s", name, "; ".join(merely))
+    return f"{name}: {', '.join(merely)}" if merely else ""
 
 
 def _value(config: Mapping[str, Any], field: str) -> Any:

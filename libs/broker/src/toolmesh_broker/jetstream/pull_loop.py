@@ -19,29 +19,17 @@ from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.jetstream.ack_subject import AckSubject
 from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.delivery import JetStreamDelivery, nak_body
+from toolmesh_broker.jetstream.pull_timing import PullTiming
 from toolmesh_broker.jetstream.requests import Answer
 from toolmesh_broker.task_scope import task_scope
 
-__all__ = ["PullIntake", "PullTiming", "pulling"]
+__all__ = ["PullIntake", "pulling"]
 
 _log = logging.getLogger(__name__)
 
-_NANOSECONDS = 1_000_000_000
 _HEARTBEAT_STATUS = "100"
 _EXPIRED_STATUS = "408"
 _NO_RESPONDERS_STATUS = "503"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullTiming:
-    """Seconds of the pull protocol."""
-
-    expires_s: float = 30.0
-    heartbeat_s: float = 5.0
-    refused_pause_s: float = 1.0
-    """Pause after the server turned a pull down, such as for a missing consumer."""
-    tick_s: float = 1.0
-    """How often credit and silence are looked at when nothing happens."""
 
 
 @dataclass(slots=True)
@@ -74,13 +62,7 @@ class PullIntake:
         self._credit = credit
         self._timing = timing
         self._inbox = f"{connection.inbox_prefix}.p{secrets.token_hex(8)}"
-        self._request = json.dumps(
-            {
-                "batch": 1,
-                "expires": int(timing.expires_s * _NANOSECONDS),
-                "idle_heartbeat": int(timing.heartbeat_s * _NANOSECONDS),
-            }
-        ).encode()
+        self._request = json.dumps(timing.request(1)).encode()
         self._buffer: deque[JetStreamDelivery] = deque()
         self._delivered = asyncio.Event()
         self._wake = asyncio.Event()
@@ -197,7 +179,7 @@ class PullIntake:
     def _drop_silent(self, now: float) -> None:
         """Two missed heartbeats, or an expiry that was not told: the pull is lost."""
         for pull in self._pulls:
-            silent = now - pull.heard_at > 2 * self._timing.heartbeat_s + self._timing.tick_s
+            silent = now - pull.heard_at > self._timing.silence_s
             overdue = now - pull.sent_at > self._timing.expires_s + self._timing.heartbeat_s
             if pull.outstanding and (silent or overdue):
                 pull.outstanding = False

@@ -15,10 +15,11 @@ from typing import Any, Final
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from toolmesh_broker.errors import BrokerError, BrokerPermissionError
+from toolmesh_broker.errors import BrokerClosedError, BrokerError, BrokerPermissionError
 from toolmesh_broker.jetstream.ack_subject import AckSubject
 from toolmesh_broker.jetstream.api import ApiError, api_request
 from toolmesh_broker.jetstream.connection import Connection
+from toolmesh_broker.jetstream.pull_timing import PullTiming
 from toolmesh_broker.jetstream.requests import Answer
 from toolmesh_broker.ports import Change, Deleted, Entry, InitialDone
 
@@ -27,11 +28,7 @@ __all__ = ["JetStreamWatch"]
 _log = logging.getLogger(__name__)
 
 _BATCH: Final = 256
-_EXPIRES_S: Final = 30
-_HEARTBEAT_S: Final = 5
-_SILENCE_S: Final = 2 * _HEARTBEAT_S + 1
 _INACTIVE_S: Final = 60
-_RETRY_S: Final = 0.5
 _NANOSECONDS: Final = 1_000_000_000
 _HEARTBEAT_STATUS = "100"
 _PULL_ENDED = frozenset({"404", "408"})
@@ -45,13 +42,20 @@ class JetStreamWatch:
     """An async iterator of changes. See the port `Watch`."""
 
     def __init__(
-        self, connection: Connection, stream: str, prefix: str, pattern: str, is_tombstone: Callable[[Answer], bool]
+        self,
+        connection: Connection,
+        stream: str,
+        prefix: str,
+        pattern: str,
+        is_tombstone: Callable[[Answer], bool],
+        timing: PullTiming,
     ) -> None:
         self._connection = connection
         self._stream = stream
         self._prefix = prefix
         self._filter = prefix + pattern
         self._is_tombstone = is_tombstone
+        self._timing = timing
         self._inbox = f"{connection.inbox_prefix}.w{secrets.token_hex(8)}"
         self._subscription: Subscription | None = None
         self._forget_reconnect: Callable[[], None] = lambda: None
@@ -60,6 +64,7 @@ class JetStreamWatch:
         self._ready: deque[Change] = deque()
         self._known: dict[str, Version] = {}
         self._consumer: str | None = None
+        self._losses = 0
         self._reread: set[str] | None = None
         self._told_initial = False
         self._outstanding = 0
@@ -96,21 +101,23 @@ class JetStreamWatch:
 
     def _invalidate(self) -> None:
         self._consumer = None
+        self._losses += 1
         self._signal.set()
 
     async def _restart_until_done(self) -> None:
         try:
             await self._restart()
-        except BrokerPermissionError:
+        except (BrokerPermissionError, BrokerClosedError):
             raise
         except ApiError as error:
             if error.error_code != _STREAM_MISSING:
                 raise
-            await asyncio.sleep(_RETRY_S)  # an in-memory bucket that is about to be provisioned again
+            # A bucket in memory is about to be provisioned again.
+            await asyncio.sleep(self._timing.refused_pause_s)
         except BrokerError as error:
             _log.debug("watch of %s waits for the broker: %s", self._filter, error)
             await self._connection.until_connected(3600)
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(self._timing.refused_pause_s)
 
     async def _restart(self) -> None:
         name = f"w{secrets.token_hex(8)}"
@@ -125,11 +132,14 @@ class JetStreamWatch:
             "num_replicas": 1,
         }
         self._arrived.clear()
+        losses = self._losses
         created = await api_request(
             self._connection,
             f"CONSUMER.CREATE.{self._stream}.{name}.{self._filter}",
             {"stream_name": self._stream, "config": config, "action": "create"},
         )
+        if self._losses != losses:
+            return  # the connection was lost meanwhile, and perhaps this consumer with it
         self._consumer = name
         self._outstanding = 0
         self._reread = set()
@@ -139,28 +149,22 @@ class JetStreamWatch:
     async def _advance(self, consumer: str) -> None:
         """Ask for more if nothing is asked for, then take in what arrives, or find that all is silent."""
         if self._outstanding <= 0:
-            request = {
-                "batch": _BATCH,
-                "expires": _EXPIRES_S * _NANOSECONDS,
-                "idle_heartbeat": _HEARTBEAT_S * _NANOSECONDS,
-            }
+            request = json.dumps(self._timing.request(_BATCH)).encode()
             try:
                 await self._connection.send(
                     f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{consumer}",
-                    json.dumps(request).encode(),
+                    request,
                     reply=self._inbox,
                 )
-            except BrokerPermissionError:
-                raise
             except BrokerError:
-                self._invalidate()
+                self._invalidate()  # making it anew tells what is wrong
                 return
             self._outstanding = _BATCH
 
         self._signal.clear()
         if not self._arrived:
             try:
-                async with asyncio.timeout(_SILENCE_S):
+                async with asyncio.timeout(self._timing.silence_s):
                     await self._signal.wait()
             except TimeoutError:
                 self._invalidate()
@@ -180,7 +184,7 @@ class JetStreamWatch:
             return
         if answer.status:
             self._invalidate()
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(self._timing.refused_pause_s)
             return
 
         origin = AckSubject.parse(answer.reply)
