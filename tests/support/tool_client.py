@@ -39,6 +39,7 @@ def client_settings(
     folder: Path,
     *,
     servers: tuple[str, ...] = ("nats://127.0.0.1:1",),
+    connection: ConnectionSettings | None = None,
     executor: str = EXECUTOR,
     patience: Patience = QUICK,
     scopes: tuple[str, ...] = ("*",),
@@ -46,11 +47,15 @@ def client_settings(
 ) -> ClientSettings:
     """Settings whose keys and tokens a development issuer in `folder` makes."""
     issuer = DevelopmentIssuer.create_or_load(folder / "keys")
+    connection = connection or ConnectionSettings(
+        servers=servers, namespace=NAMESPACE, identity=f"executor__{executor}"
+    )
     return ClientSettings(
         executor=executor,
-        connection=ConnectionSettings(servers=servers, namespace=NAMESPACE, identity=f"executor__{executor}"),
+        connection=connection,
         signing_key=issuer.executor_key(),
-        tokens=more.pop("tokens", None) or development_tokens(issuer.folder, "ada", scopes, namespace=NAMESPACE),
+        tokens=more.pop("tokens", None)
+        or development_tokens(issuer.folder, "ada", scopes, namespace=connection.namespace),
         sealing_keys={"default": issuer.sealing_public_key("default")},
         patience=patience,
         **more,

@@ -269,3 +269,18 @@ async def test_a_result_before_the_publishs_answer_counts(tmp_path: Path) -> Non
     """A worker can be quicker than the stream's acknowledgement."""
     async with memory_mesh(tmp_path, {"echo": echo}, connection=SlowBroker) as (_, client, _):
         assert (await client.call("echo", {"n": 1})).data == {"n": 1}
+
+
+async def test_silence_of_a_call_that_waited_long_is_noticed_soon(tmp_path: Path) -> None:
+    """A queued call is looked up rarely; once it has started, its worker's death is noticed as quickly as any other's."""
+    lazy = dataclasses.replace(QUICK, queued_look_s=60.0, longest_look_s=60.0)
+
+    async def dies(job: Job) -> Result:
+        job.worker.renew_every_s = 60.0
+        await asyncio.Event().wait()
+        return job.ok()
+
+    async with memory_mesh(tmp_path, {"dies": dies}, patience=lazy) as (_, client, worker):
+        worker.lease_s = 0.3
+        result = await client.call("dies")
+        assert code_of(result) is ErrorCode.WORKER_LOST

@@ -85,7 +85,7 @@ def write_envelope(parts: CallParts, settings: ClientSettings) -> OutgoingInvoca
         body=body,
         token=parts.token,
     )
-    lane = parts.request.lane or Lane(parts.entry.lane)
+    lane = parts.request.lane or _lane_of(parts.entry)
     subjects = Subjects(settings.namespace)
     message_headers = InvocationHeaders(
         invocation=parts.invocation,
@@ -131,6 +131,11 @@ def _invocation(parts: CallParts, settings: ClientSettings) -> Invocation:
         artifacts=dict(parts.artifacts),
         user_profile=_clear_json(request.user_profile, "user_profile"),
     )
+
+
+def _lane_of(entry: CatalogEntry) -> Lane:
+    # A newer worker may know lanes that this client doesn't.
+    return Lane(entry.lane) if entry.lane in frozenset(Lane) else Lane.NORMAL
 
 
 def _check_scopes(scopes: tuple[str, ...]) -> None:

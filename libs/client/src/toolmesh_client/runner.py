@@ -101,6 +101,7 @@ class CallRunner:
         async for news in pending:
             if isinstance(news, Status):
                 self._waiter.take_status(news)
+                self.supervisor.heard()
             else:
                 self._received.append(news)
                 self._waiter.settle(news.result)

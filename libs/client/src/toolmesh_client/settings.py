@@ -20,7 +20,7 @@ class Patience:
     """After the deadline, for a result that is on its way."""
     queued_look_s: float = 5.0
     """Until a silent queued call is looked up; doubles up to `longest_look_s`."""
-    longest_look_s: float = 60.0
+    longest_look_s: float = 30.0
     running_look_s: float = 3.0
     """Between looks at a silent running call."""
     dead_look_s: float = 0.5

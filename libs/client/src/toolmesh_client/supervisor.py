@@ -79,6 +79,13 @@ class Supervisor:
             self._cancel_reason = reason[:_MAX_REASON]
             self._look_now()
 
+    def heard(self) -> None:
+        """Say that the call is running: from now on its silence is noticed sooner than that of a queued one."""
+        soon = time.monotonic() + self._patience.running_look_s
+        if self._look_at > soon:
+            self._look_at = soon
+            self._waiter.attention.set()
+
     def reconnected(self) -> None:
         """Say that messages may have been missed: look at once, and give leases their time anew."""
         self._dead = None

@@ -18,12 +18,11 @@ __all__ = ["RefreshingTokens", "TokenSource", "development_tokens", "environment
 TokenSource: TypeAlias = Callable[[], Awaitable[str]]
 """Gives a token that is valid now; asked again whenever the last one is about to expire."""
 
-_REFRESH_BEFORE_S: Final = 300
 _MAX_FILE_BYTES: Final = 4 * MAX_TOKEN_CHARS
 
 
 class RefreshingTokens:
-    """Keeps a source's token until it has used up most of its life.
+    """Keeps a source's token until it has used up half of its life.
 
     A source that fails while the kept token is still valid is asked again at the next call.
     """
@@ -53,8 +52,8 @@ class RefreshingTokens:
                     return self._token
                 raise
             self._token, self._expires_at = token, claims.expires_at
-            lifetime = claims.expires_at - claims.issued_at
-            self._refresh_at = claims.expires_at - min(_REFRESH_BEFORE_S, lifetime / 2)
+            # A call's deadline is never past its token's expiry, so what is left must do for long calls.
+            self._refresh_at = (claims.issued_at + claims.expires_at) / 2
             return token
 
 
