@@ -65,6 +65,32 @@ def test_a_given_config_changes_name_and_description_and_keeps_the_static_name(t
     assert tool.call({"sql": "select"}, tool_name="query_mongo").result["text"] == "select"
 
 
+def test_a_provider_renames_its_tools_and_answers_both_names(tool: ToolProcess) -> None:
+    """A host may call the name that the model saw; the published provider knew only the static one."""
+    tool.write(
+        """
+        from toolmesh_sdk import DynamicToolProvider, provider_cli
+
+        class P(DynamicToolProvider):
+            def create_tools(self, tool_config=None):
+                return []
+            async def dynamic_schema(self, config):
+                return {"name": config["name"], "config_schema": [{"key": "name"}]} if "name" in config else None
+
+        @P.register_tool
+        def query():
+            "Query."
+            return "ran"
+
+        provider_cli(P)()
+        """
+    )
+    assert tool.schema({})["query"] == {"description": "Query.", "parameters": {"type": "object", "properties": {}}}
+    assert tool.schema({"name": "orders"})["orders"]["static_name"] == "query"
+    for name in ("orders", "query"):
+        assert tool.call(tool_name=name, tool_config={"name": "orders"}).result["text"] == "ran"
+
+
 def test_a_described_function_keeps_its_paragraphs_and_loses_its_args_block(tool: ToolProcess) -> None:
     """The first paragraph is joined; the parameter texts stand where they belong and nowhere else."""
     tool.write(
