@@ -1,6 +1,5 @@
 """Decides whether an invocation may run here: the headers are verified before the body is read."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -77,29 +76,34 @@ class Verifier:
             headers = InvocationHeaders.parse(delivery.headers)
         except ToolmeshError as error:
             raise CallRefusedError(error.code, error.message) from error
-        claims = self._verify(delivery, headers, now)
-        try:
-            invocation = decode(Invocation, delivery.body)
-        except MalformedMessageError as error:
-            raise CallRefusedError(error.code, error.message) from error
+        self._verify_signature(delivery, headers)
+        claims = self._verify_token(delivery, headers, now)
+        invocation = _read(delivery.body)
         self._compare(invocation, headers, claims)
         return AdmittedCall(invocation, headers, claims)
 
-    def _verify(self, delivery: Delivery, headers: InvocationHeaders, now: float) -> Claims:
-        call = CallFields(
+    def _verify_signature(self, delivery: Delivery, headers: InvocationHeaders) -> None:
+        call = CallFields.of(
             invocation=headers.invocation,
             pool=self.pool,
             tool=headers.tool,
             deadline_ms=headers.deadline_ms,
             required_scopes=headers.required_scopes,
-            body_sha256=hashlib.sha256(delivery.body).digest(),
-            token_sha256=hashlib.sha256(headers.token.encode()).digest(),
+            body=delivery.body,
+            token=headers.token,
         )
         try:
             verify_call(headers.signature, call, self.executor_keys)
-            return tokens.verify(headers.token, self.issuer_keys, audience=self.namespace, issuer=self.issuer, now=now)
         except IdentityError as error:
             raise CallRefusedError(ErrorCode.AUTHENTICATION_FAILED, error.message) from error
+
+    def _verify_token(self, delivery: Delivery, headers: InvocationHeaders, now: float) -> Claims:
+        try:
+            return tokens.verify(headers.token, self.issuer_keys, audience=self.namespace, issuer=self.issuer, now=now)
+        except IdentityError as error:
+            # A known executor signed it: whoever waits for it there is told.
+            code = ErrorCode.AUTHENTICATION_FAILED
+            raise CallRefusedError(code, error.message, invocation=_read(delivery.body)) from error
 
     def _compare(self, invocation: Invocation, headers: InvocationHeaders, claims: Claims) -> None:
         pairs = {
@@ -139,6 +143,13 @@ class Verifier:
             raise CallRefusedError(ErrorCode.AUTHENTICATION_FAILED, error.message, invocation=invocation) from error
         except (ValueError, RecursionError) as error:
             raise CallRefusedError(ErrorCode.INVALID_REQUEST, f"tool_config: {error}", invocation=invocation) from error
+
+
+def _read(body: bytes) -> Invocation:
+    try:
+        return decode(Invocation, body)
+    except MalformedMessageError as error:
+        raise CallRefusedError(error.code, error.message) from error
 
 
 def require_scopes(call: AdmittedCall, of_the_tool: tuple[str, ...]) -> None:

@@ -1,0 +1,91 @@
+"""How a process ended, and what it left, decide the outcome; a failure never passes as success."""
+
+import json
+
+import pytest
+
+from toolmesh_contracts.envelopes.reply import Outcome
+from toolmesh_contracts.errors import ErrorCode
+from toolmesh_runtime.process.interpretation import interpret
+from toolmesh_sandbox.process import Exit, Usage
+
+GOOD = json.dumps({"result": {"text": "fine", "data_objects": []}, "error": ""}).encode()
+
+
+def ended(
+    *,
+    code: int | None = 0,
+    signal: int | None = None,
+    timed_out: bool = False,
+    setup: str | None = None,
+    stderr: bytes = b"",
+) -> Exit:
+    return Exit(
+        code=code,
+        signal=signal,
+        timed_out=timed_out,
+        killed=timed_out,
+        setup_failed=setup,
+        stdout=b"",
+        stdout_dropped=0,
+        stderr=stderr,
+        stderr_dropped=0,
+        usage=Usage(wall_ms=1, cpu_ms=1, peak_memory_bytes=1),
+    )
+
+
+@pytest.mark.parametrize("exit_", [ended(), ended(code=1), ended(code=None, signal=11), ended(code=None, signal=9)])
+def test_written_result_counts_however_the_process_ended(exit_: Exit) -> None:
+    """The result was complete; what happened at the interpreter's exit doesn't undo it."""
+    assert interpret(exit_, GOOD, "", 5).message == "fine"
+
+
+@pytest.mark.parametrize(
+    ("exit_", "code", "says"),
+    [
+        (ended(setup="bwrap: no"), ErrorCode.SANDBOX_FAILED, "did not run"),
+        (ended(code=None, timed_out=True), ErrorCode.SANDBOX_TIMEOUT, "2.5 s"),
+        (ended(code=0), ErrorCode.EXECUTION_ERROR, "exit code 0"),
+        (ended(code=3, stderr=b"a\nValueError: b\n"), ErrorCode.EXECUTION_ERROR, "ValueError: b"),
+        (ended(code=None, signal=24), ErrorCode.EXECUTION_ERROR, "max_cpu_seconds"),
+        (ended(code=None, signal=25), ErrorCode.EXECUTION_ERROR, "max_file_size_mb"),
+        (ended(code=None, signal=9), ErrorCode.EXECUTION_ERROR, "memory"),
+        (ended(code=None, signal=77), ErrorCode.EXECUTION_ERROR, "signal 77"),
+    ],
+)
+def test_end_without_a_result_says_why(exit_: Exit, code: ErrorCode, says: str) -> None:
+    """Set-up failure, time-out, limits, signals and exit codes are told apart; the last line of stderr is passed on."""
+    returned = interpret(exit_, None, "", 2.5)
+    assert returned.outcome is Outcome.ERROR
+    assert returned.error is not None
+    assert returned.error.code is code
+    assert says in returned.error.message
+
+
+def test_time_out_and_set_up_failure_beat_a_result() -> None:
+    """A process that was killed for its time has no result, even if it wrote one."""
+    for exit_, code in (
+        (ended(timed_out=True), ErrorCode.SANDBOX_TIMEOUT),
+        (ended(setup="x"), ErrorCode.SANDBOX_FAILED),
+    ):
+        returned = interpret(exit_, GOOD, "", 1)
+        assert returned.error is not None
+        assert returned.error.code is code
+
+
+def test_refused_result_file_is_an_error_that_says_why() -> None:
+    """A link, a FIFO or a file over the limit is no result."""
+    returned = interpret(ended(), None, "result.json is refused: not a regular file", 1)
+    assert returned.error is not None
+    assert returned.error.code is ErrorCode.RESULT_TOO_LARGE
+    assert "not a regular file" in returned.error.message
+
+
+def test_operator_gets_stderr_beside_the_traceback() -> None:
+    """Both are in the log's part; the model gets one line."""
+    failed = json.dumps({"result": None, "error": "Execution error: x\nTraceback\nKeyError: x"}).encode()
+    returned = interpret(ended(stderr=b"from stderr"), failed, "", 1)
+    assert "Traceback" in returned.log
+    assert "from stderr" in returned.log
+    assert returned.error is not None
+    assert returned.error.message == "KeyError: x"
