@@ -69,6 +69,8 @@ def test_keys_have_their_lines() -> None:
         ("a =", "f.toml:1: this is not valid TOML"),
         ("a = " + "[" * 5000, "nested deeper"),
         ("a = " + "[" * 70 + "]" * 70, "nested deeper"),
+        ("x = 1\n" + "a." * 60_000 + "a = 1", "f.toml:2: a line with more than 500 dots"),
+        ("[" + "a." * 100 + "a]", "nested deeper"),
         (b"a = '\xff'", "not UTF-8"),
         ("#" * (MAX_TOML_BYTES + 1), "larger than"),
     ],

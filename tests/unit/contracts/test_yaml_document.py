@@ -141,6 +141,7 @@ def test_depth_through_aliases_is_bounded() -> None:
         ("a: [1, 2", "not valid YAML"),
         ("a: b: c", "not valid YAML"),
         ("<<: 3\na: 1", "merges mappings only"),
+        ("k: v\n" * 100_000, "too many problems"),
         (b"a: \xff", "byte 3 (0xff) is not UTF-8"),
         ("a: \x01", "not valid YAML"),
         (b"a" * (MAX_YAML_BYTES + 1), "larger than"),

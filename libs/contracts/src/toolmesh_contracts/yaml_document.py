@@ -32,6 +32,7 @@ __all__ = ["MAX_YAML_BYTES", "parse_yaml", "read_yaml"]
 MAX_YAML_BYTES: Final = 4 * 1024 * 1024
 """Largest YAML file."""
 
+_MAX_PROBLEMS: Final = 100
 _STANDARD: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = frozenset({"!", f"{_STANDARD}str"})
 _COLLECTION_TAGS: Final = frozenset({None, "!", f"{_STANDARD}map", f"{_STANDARD}seq"})
@@ -118,6 +119,8 @@ class _Builder:
         raise ConfigError([*self.problems, Problem(file=self._source, line=line, message=message)])
 
     def _note(self, line: int, message: str, found: str = "") -> None:
+        if len(self.problems) >= _MAX_PROBLEMS:
+            self._stop(line, "too many problems; the rest of the file was not read")
         self.problems.append(Problem(file=self._source, line=line, message=message, found=found))
 
     def _scalar(self, event: Any, line: int) -> None:
