@@ -139,7 +139,7 @@ async def test_kill_9_of_the_parent_leaves_no_orphan(tmp_path: Path) -> None:
     parent, server_pid = await start_parent(tmp_path / "broker")
     assert os.getsid(server_pid) != os.getsid(parent.pid), "the terminal's Ctrl-C would reach the server"
     parent.kill()
-    await parent.wait()
+    await parent.communicate()
     await eventually(lambda: not is_alive(server_pid), "the server is gone")
     await eventually(lambda: not is_locked(DataFolder(tmp_path / "broker")), "the folder is free")
     with pytest.raises(BrokerNotRunningError):
@@ -156,7 +156,7 @@ async def test_a_forked_copy_of_the_parent_keeps_no_orphan_alive(tmp_path: Path)
         await eventually(lambda: not is_alive(server_pid), "the server is gone")
     finally:
         os.killpg(parent.pid, signal.SIGKILL)
-        await parent.wait()
+        await parent.communicate()  # also reads the pipe to its end, which closes it
 
 
 async def test_kill_9_of_the_guard_takes_the_server_along(tmp_path: Path) -> None:
