@@ -16,7 +16,7 @@ class Outlook(DynamicToolProvider):
 
     def degrees(self, celsius: int) -> str:
         if self.tool_config["units"] == "fahrenheit":
-            return f"{celsius * 9 // 5 + 32} F"
+            return f"{round(celsius * 9 / 5 + 32)} F"
         return f"{celsius} C"
 
 

@@ -176,3 +176,30 @@ def test_any_json_value_is_read_without_a_crash(value: Any) -> None:
     if returned.data is not None:
         json.loads(returned.data)
     assert (returned.error is None) == (returned.outcome in {Outcome.OK, Outcome.PARTIAL, Outcome.PENDING})
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "message"),
+    [
+        ("ToolError", ErrorCode.TOOL_ERROR, "no such city"),
+        ("InvalidArgumentsError", ErrorCode.INVALID_ARGUMENTS, "no such city"),
+        ("KeyError", ErrorCode.TOOL_ERROR, "KeyError: no such city"),
+    ],
+)
+def test_errors_of_our_sdk_speak_for_themselves(kind: str, code: ErrorCode, message: str) -> None:
+    """What an author wrote for the model stays as it is; other exceptions are named."""
+    document = {
+        "result": None,
+        "error": "x",
+        "error_detail": {"type": kind, "message": "no such city", "retryable": False},
+    }
+    returned = read_envelope(json.dumps(document).encode())
+    assert returned.error is not None
+    assert (returned.error.code, returned.error.message) == (code, message)
+
+
+def test_notes_of_an_sdk_are_passed_on() -> None:
+    """What it had to change, and outputs that it could not keep."""
+    result = {**MARK, "status": "partial", "message": "m", "data_object_errors": ["a.txt: no content", {"name": "b"}]}
+    returned = read_envelope(json.dumps({"result": result, "error": "", "notes": ["NaN became null"]}).encode())
+    assert returned.notes == ("NaN became null", "a.txt: no content", '{"name":"b"}')

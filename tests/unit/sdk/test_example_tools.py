@@ -17,7 +17,7 @@ CALLS = [
     ("weather", "weather", {"city": "Oslo"}, {}, "Sunny in Oslo, 22 C.", ["asking the station in Oslo"]),
     ("weather", "weather", {"city": "Oslo"}, {"units": "fahrenheit"}, "Sunny in Oslo, 72 F.", None),
     ("outlook", "outlook", {"city": "Oslo", "days": 2}, {}, "Sunny in Oslo, 22 C.\nCloudy in Oslo, 21 C.", []),
-    ("outlook", "outlook", {"city": "Oslo", "days": "1"}, {"units": "fahrenheit"}, "Sunny in Oslo, 71 F.", None),
+    ("outlook", "outlook", {"city": "Oslo", "days": "1"}, {"units": "fahrenheit"}, "Sunny in Oslo, 72 F.", None),
     ("outlook", "warnings", {"region": "NO-03"}, {}, "No warnings of level yellow or worse in NO-03.", []),
 ]
 

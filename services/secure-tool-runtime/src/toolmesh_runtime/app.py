@@ -34,7 +34,6 @@ from toolmesh_runtime.tool_calls import ToolCalls
 from toolmesh_runtime.toolset_updates import ToolsetUpdates
 from toolmesh_runtime.toolsets.discovery import Discovery, DiscoverySettings
 from toolmesh_runtime.worker import Worker
-from toolmesh_sandbox.backend import Backend
 from toolmesh_sandbox.base_folder import open_base
 from toolmesh_sandbox.opening import open_backend
 from toolmesh_sandbox.settings import Mode, SandboxSettings
@@ -95,7 +94,9 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
     async with AsyncExitStack() as stack:
         sandbox = _sandbox_settings(config.sandbox, folder)
         backend = await stack.enter_async_context(open_backend(sandbox))
-        discovery = _discovery(config, folder, backend, open_base(sandbox.base))
+        base = open_base(sandbox.base)
+        confinement = Confinement(backend, await publish_sdk(base, config.sandbox.python))
+        discovery = _discovery(config, folder, confinement, base)
         await discovery.read()
         broker = await stack.enter_async_context(connect(connection))
         group = await stack.enter_async_context(task_scope())
@@ -148,7 +149,7 @@ def _sandbox_settings(config: SandboxConfig, folder: Path) -> SandboxSettings:
     return settings if config.work_folder is None else replace(settings, base=Path(config.work_folder))
 
 
-def _discovery(config: WorkerConfig, folder: Path, backend: Backend, base: Path) -> Discovery:
+def _discovery(config: WorkerConfig, folder: Path, confinement: Confinement, base: Path) -> Discovery:
     settings = DiscoverySettings(
         toolsets=tuple(folder / path for path in config.toolsets),
         pool=config.pool,
@@ -158,7 +159,7 @@ def _discovery(config: WorkerConfig, folder: Path, backend: Backend, base: Path)
         default_profile=config.sandbox.default_profile,
         default_python=config.sandbox.python,
     )
-    return Discovery(settings, Confinement(backend, publish_sdk(base)))
+    return Discovery(settings, confinement)
 
 
 def _worker(

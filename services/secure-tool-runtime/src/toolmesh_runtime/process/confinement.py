@@ -1,5 +1,7 @@
 """How a program is started in the sandbox: command, environment, mounts and limits."""
 
+import asyncio
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,9 +14,11 @@ from toolmesh_sandbox.policy import Mount, Policy
 from toolmesh_sandbox.process import SandboxProcess
 from toolmesh_sandbox.published import publish_files
 from toolmesh_sandbox.workspaces import Workspace
+from toolmesh_telemetry.logs import get_logger
 
 __all__ = ["Confinement", "ToolProgram", "publish_sdk"]
 
+_log: Final = get_logger(__name__)
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _TOOLSET_INSIDE: Final = PurePosixPath("/opt/toolmesh/toolset")
 _SDK_INSIDE: Final = PurePosixPath("/opt/toolmesh/sdk")
@@ -38,15 +42,31 @@ class ToolProgram:
     policy: Policy
 
 
-def publish_sdk(base: Path) -> Path:
-    """Copy the SDK to where a tool's own user can read it, and return the folder to import it from."""
+async def publish_sdk(base: Path, python: str) -> Path:
+    """Copy the SDK to where a tool's own user can read it, and return the folder to import it from.
+
+    It is compiled for `python`, which saves about half of a call's CPU time: a tool can't keep what it compiles.
+    """
     package = Path(toolmesh_sdk.__file__).parent
     files = {
         f"toolmesh_sdk/{path.relative_to(package)}": path
         for path in package.rglob("*")
         if "__pycache__" not in path.parts
     }
-    return publish_files({"toolmesh_sdk": package, **files}, base, "sdk")
+    folder = await asyncio.to_thread(publish_files, {"toolmesh_sdk": package, **files}, base, "sdk")
+    command = (python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder))
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env={})
+    except OSError as error:
+        _log.warning("the SDK could not be compiled", python=python, reason=str(error))
+        return folder
+    try:
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,11 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "pending": Outcome.PENDING,
 }
 _AUTH_REQUIRED: Final = "AUTH_REQUIRED"
+_INVALID_ARGUMENTS: Final = "InvalidArgumentsError"
+_SPEAKING: Final = frozenset({"ToolError", _INVALID_ARGUMENTS})
+"""Errors of our SDK whose message is meant for the model as it is."""
 _MAX_ERROR: Final = 2000
+_MAX_NOTES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +72,18 @@ def read_envelope(data: bytes) -> ToolReturn:
     if not isinstance(envelope, dict) or not envelope.keys() & {"result", "error"}:
         return failure(ErrorCode.EXECUTION_ERROR, "the tool's result file has neither 'result' nor 'error'")
     returned = _from_exception(envelope) if envelope.get("error") else _from_value(envelope.get("result"))
-    return replace(returned, notes=(*repaired.notes, *returned.notes))
+    return replace(returned, notes=(*repaired.notes, *_texts(envelope.get("notes")), *returned.notes))
 
 
 def _from_exception(envelope: dict[str, Any]) -> ToolReturn:
     text = str(envelope["error"])
     detail = envelope.get("error_detail")
     if isinstance(detail, dict) and detail.get("message") is not None:
-        kind = str(detail.get("type") or "")
-        message = f"{kind}: {detail['message']}" if kind else str(detail["message"])
-        return failure(ErrorCode.TOOL_ERROR, message, kind=kind, retryable=detail.get("retryable") is True, log=text)
+        kind, message = str(detail.get("type") or ""), str(detail["message"])
+        code = ErrorCode.INVALID_ARGUMENTS if kind == _INVALID_ARGUMENTS else ErrorCode.TOOL_ERROR
+        if kind and kind not in _SPEAKING:
+            message = f"{kind}: {message}"
+        return failure(code, message, kind=kind, retryable=detail.get("retryable") is True, log=text)
     # The traceback is for the operator; its last line is what the model can use.
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["the tool failed"]
     last = lines[-1] if len(lines) > 1 else lines[0].removeprefix("Execution error: ")
@@ -134,7 +140,8 @@ def _from_tool_result(value: dict[str, Any]) -> ToolReturn:
         data=to_json(data) if data is not None else None,
         error=error_info,
     )
-    return _with_data_objects(returned, value.get("data_objects") or [])
+    returned = _with_data_objects(returned, value.get("data_objects") or [])
+    return replace(returned, notes=(*_texts(value.get("data_object_errors")), *returned.notes))
 
 
 def _with_data_objects(returned: ToolReturn, entries: Any) -> ToolReturn:
@@ -173,6 +180,12 @@ def _data_object(entry: Any) -> DataObject:
         preview=_optional_text(entry.get("preview")),
         metadata=metadata if isinstance(metadata, dict) else None,
     )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Return the texts that an SDK adds for the caller, such as outputs that it could not keep."""
+    items = value if isinstance(value, list) else []
+    return tuple(item if isinstance(item, str) else to_json(item).decode() for item in items[:_MAX_NOTES])
 
 
 def _optional_text(value: Any) -> str | None:

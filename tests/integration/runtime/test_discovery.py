@@ -1,0 +1,129 @@
+"""Toolset folders as people leave them: what works is served, what doesn't is named, and neither blocks the other."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from toolmesh_contracts.config_problems import ConfigError
+from toolmesh_runtime.process.confinement import Confinement, publish_sdk
+from toolmesh_runtime.toolsets.discovery import Discovery, DiscoverySettings
+from toolmesh_sandbox.base_folder import open_base
+from toolmesh_sandbox.opening import open_backend
+from toolmesh_sandbox.settings import SandboxSettings
+
+GOOD = '''
+from toolmesh_sdk import tool_cli
+
+def good(city: str) -> str:
+    """Tell something about a city."""
+    return city
+
+cli = tool_cli(good)
+if __name__ == "__main__":
+    cli()
+'''
+
+
+@asynccontextmanager
+async def discovery(toolset: Path, limit_s: float = 20) -> AsyncIterator[Discovery]:
+    sandbox = SandboxSettings()
+    async with open_backend(sandbox) as backend:
+        base = open_base(sandbox.base)
+        settings = DiscoverySettings(
+            toolsets=(toolset,),
+            pool="default",
+            base=base,
+            probe_limit_s=limit_s,
+            default_timeout_s=300,
+            default_profile="standard",
+            default_python="/usr/bin/python3",
+        )
+        yield Discovery(settings, Confinement(backend, await publish_sdk(base, "/usr/bin/python3")))
+
+
+def toolset(folder: Path, **programs: str) -> Path:
+    """A folder with one Python tool for each program, and a manifest that lists them all."""
+    lines = ["version: 1", "tools:"]
+    for name, text in programs.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / f"{name}.py").write_text(text)
+        lines.append(f"  {name}: {{executable: {name}}}")
+    (folder / "manifest.yaml").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+async def test_broken_programs_are_named_and_the_good_one_served(tmp_path: Path) -> None:
+    """A crash at import, an endless import, noise without a schema, an exit in silence: each has its own message."""
+    folder = toolset(
+        tmp_path,
+        good=GOOD,
+        crash="import no_such_module\n",
+        endless="import time\ntime.sleep(60)\n",
+        noise="print('hello')\n",
+        silent="import os\nos._exit(4)\n",
+    )
+    async with discovery(folder, limit_s=4) as found:
+        inventory = await found.read()
+    assert set(inventory.tools) == {"good"}
+    problems = {problem.tool: problem.message for problem in inventory.problems}
+    assert "No module named 'no_such_module'" in problems["crash"]
+    assert "longer than 4 s" in problems["endless"]
+    assert "no usable answer" in problems["noise"]
+    assert "exit code 4" in problems["silent"]
+
+
+async def test_noise_around_the_schema_does_no_harm(tmp_path: Path) -> None:
+    """A tool may print at import."""
+    folder = toolset(tmp_path, good="print('loading {braces} and more')\n" + GOOD + "    print('bye')\n")
+    async with discovery(folder) as found:
+        assert set((await found.read()).tools) == {"good"}
+
+
+async def test_bad_manifest_entry_leaves_the_others(tmp_path: Path) -> None:
+    """An unknown key is named with its line and the nearest spelling; the neighbour is served."""
+    folder = toolset(tmp_path, good=GOOD)
+    with (folder / "manifest.yaml").open("a") as file:
+        file.write("  bad: {executable: bad, timeout_second: 5}\n")
+    async with discovery(folder) as found:
+        inventory = await found.read()
+    assert set(inventory.tools) == {"good"}
+    (problem,) = inventory.problems
+    assert problem.tool == "bad"
+    assert "timeout_seconds" in problem.message
+    assert "manifest.yaml:4" in problem.message
+
+
+async def test_tool_of_another_pool_is_not_served(tmp_path: Path) -> None:
+    """The pool is the trust boundary: a worker loads only what its pool is for."""
+    folder = toolset(tmp_path, good=GOOD)
+    with (folder / "manifest.yaml").open("a") as file:
+        file.write("  other: {executable: good, tool_dir: good, pool: gpu}\n")
+    async with discovery(folder) as found:
+        inventory = await found.read()
+    assert (set(inventory.tools), inventory.problems) == ({"good"}, ())
+
+
+async def test_same_tool_in_two_folders_is_refused(tmp_path: Path) -> None:
+    """The error names both manifests."""
+    for name in ("one", "two"):
+        toolset(tmp_path / name, good=GOOD)
+    async with discovery(tmp_path) as found:
+        with pytest.raises(ConfigError) as caught:
+            await found.read()
+    assert str(tmp_path / "one" / "manifest.yaml") in str(caught.value)
+    assert str(tmp_path / "two" / "manifest.yaml") in str(caught.value)
+
+
+async def test_change_is_a_new_version_and_the_old_one_stays(tmp_path: Path) -> None:
+    """Running calls keep the folder they started with; an unchanged folder is not asked again."""
+    folder = toolset(tmp_path, good=GOOD)
+    async with discovery(folder) as found:
+        first = (await found.read()).tools["good"]
+        assert (await found.read()).tools["good"] == first
+        (folder / "good" / "good.py").write_text(GOOD.replace("something", "much"))
+        second = (await found.read()).tools["good"]
+        assert first.program.folder.is_dir()
+    assert first.version != second.version
+    assert second.description.description == "Tell much about a city."
