@@ -4,11 +4,13 @@ import asyncio
 import json
 import os
 import signal
+import uuid
 from pathlib import Path
 
 import pytest
 from tests.support.embedded_broker import eventually
-from tests.support.mesh_processes import alive, processes_of
+from tests.support.mesh_processes import alive, processes_of, processes_with
+from tests.support.nats_server import nats_server
 from tests.support.running_mesh import RunningMesh, run_toolmesh, running_mesh, start_toolmesh
 from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, WRITING, write_toolset
 
@@ -185,13 +187,24 @@ async def test_a_killed_worker_and_a_killed_broker_come_back(tmp_path: Path) -> 
 
 
 async def test_kill_9_leaves_no_orphan_and_the_folder_can_be_used_again(tmp_path: Path) -> None:
-    """Every child dies with `toolmesh up`, and the next one starts where it was."""
-    tools = _sample_tools(tmp_path)
+    """Every child and running tool dies with `toolmesh up`, and the next one starts where it was."""
+    nap = f"nap_{uuid.uuid4().hex}"
+    source = SLEEPING.replace("def sleep", f"def {nap}").replace("tool_cli(sleep)", f"tool_cli({nap})")
+    tools = write_toolset(tmp_path / "naps", {"echo": (ECHO, {}), nap: (source, {})})
     folder = tmp_path / "data"
     async with running_mesh([tools], workers=2, data_folder=folder) as mesh:
-        started = processes_of(folder)
+        call = await start_toolmesh("call", nap, "--args", '{"seconds": 25}', data_folder=folder)
+        await _running(call)
+        started = processes_of(folder) | processes_with(f"/{nap}.py")
+        assert any(f"/{nap}.py" in command for command in started.values())
         mesh.process.kill()
-        await eventually(lambda: not alive(started), "the end of every child", 15)
+        await eventually(lambda: not alive(started), "the end of every child and of the tool", 15)
+        call.kill()
+        await call.communicate()
+
+    left_over = await run_toolmesh("tools", "list", data_folder=folder)
+    assert left_over.code == 3
+    assert "ended without cleaning up" in left_over.stderr
 
     async with running_mesh([tools], data_folder=folder) as mesh:
         second = await run_toolmesh("up", "--tools", str(tools), "--data", str(folder))
@@ -209,3 +222,32 @@ async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None
         listed = await mesh.toolmesh("tools", "list")
         assert "problem: " in listed.stdout
         assert "broken" in listed.stdout
+
+
+async def test_a_second_ctrl_c_does_not_wait_for_calls(tmp_path: Path) -> None:
+    """The first one drains, the second ends everything at once."""
+    async with running_mesh([_sample_tools(tmp_path)]) as mesh:
+        call = await start_toolmesh("call", "sleep", "--args", '{"seconds": 18}', data_folder=mesh.data_folder)
+        await _running(call)
+        started = processes_of(mesh.data_folder)
+        mesh.process.send_signal(signal.SIGINT)
+        await eventually(lambda: any(line.startswith("stopping") for line in mesh.progress), "the first is heard")
+        mesh.process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(15):
+            assert await mesh.process.wait() == 0
+        assert not alive(started)
+        assert any("ending everything at once" in line for line in mesh.progress)
+        call.kill()
+        await call.communicate()
+
+
+async def test_a_broker_of_ones_own_can_be_used(tmp_path: Path) -> None:
+    """`--broker URL`: provisioned, served, called; and left running at the end."""
+    async with nats_server(tmp_path / "server") as server:
+        options = ("--broker", server.url, "--namespace", "shared")
+        async with running_mesh([_sample_tools(tmp_path)], options=options) as mesh:
+            done = await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')
+            assert done.code == 0, done.stderr
+            assert await mesh.interrupt() == 0
+        assert server.process is not None
+        assert server.process.returncode is None

@@ -6,6 +6,11 @@ from pathlib import Path
 
 def processes_of(data_folder: Path) -> dict[int, str]:
     """Return the command lines of processes that were started with a path below `data_folder`, by id."""
+    return processes_with(f"{data_folder}/")
+
+
+def processes_with(text: str) -> dict[int, str]:
+    """Return the command lines that hold `text`, by process id."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -14,7 +19,7 @@ def processes_of(data_folder: Path) -> dict[int, str]:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if f"{data_folder}/" in command:
+        if text in command:
             found[int(entry.name)] = command
     return found
 

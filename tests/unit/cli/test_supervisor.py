@@ -26,7 +26,7 @@ def _program(folder: Path, code: str, name: str = "worker-1") -> ChildProgram:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(_DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - the kernel tells nobody
+        while not condition():
             await asyncio.sleep(0.01)
 
 

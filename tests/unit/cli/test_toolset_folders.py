@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmesh_cli.toolset_folders import find_manifests, load_toolsets
+from toolmesh_cli.toolset_folders import find_manifests, load_toolsets, split_by_pool
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
 
@@ -42,3 +42,13 @@ def test_one_name_in_two_manifests_names_both_files(tmp_path: Path) -> None:
 
     for part in ("'one'", str(first), str(second)):
         assert part in str(caught.value)
+
+
+def test_tools_of_other_pools_are_told_apart(tmp_path: Path) -> None:
+    """A mesh that would serve nothing does not start; one that leaves some out can say which."""
+    (tmp_path / "manifest.yaml").write_text("tools:\n  here: {executable: x, pool: web}\n  there: {executable: x}\n")
+    manifests = load_toolsets([tmp_path])
+
+    assert split_by_pool(manifests, "web") == (["here"], ["there"])
+    with pytest.raises(ToolmeshError, match="no tool is for pool 'third'"):
+        split_by_pool(manifests, "third")

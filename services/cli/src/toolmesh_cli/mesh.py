@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,7 +28,7 @@ from toolmesh_cli.mesh_state import MeshState, write_state
 from toolmesh_cli.sandbox_check import check_sandbox
 from toolmesh_cli.supervisor import KeptProcess, supervise
 from toolmesh_cli.terminal import Terminal
-from toolmesh_cli.toolset_folders import load_toolsets
+from toolmesh_cli.toolset_folders import load_toolsets, split_by_pool
 from toolmesh_client.profile import PROFILE_NAME, ClientProfile, write_profile
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_identity.development import DevelopmentIssuer
@@ -37,6 +37,10 @@ __all__ = ["Mesh", "running_mesh"]
 
 _CLIENT: Final = Executor("client")
 _EXECUTOR: Final = Executor("executor-1")
+_WEAKER: Final[Mapping[str, str]] = {
+    "direct": "tools run WITHOUT isolation: they can read and change whatever you can",
+    "prlimit-only": "tools run with limits but without isolation: they can read whatever you can",
+}
 _READY_S: Final = 60.0
 _DRAIN_MARGIN_S: Final = 10.0
 _EXECUTOR_GRACE_S: Final = 10.0
@@ -83,32 +87,33 @@ async def running_mesh(options: MeshOptions, terminal: Terminal) -> AsyncIterato
     issuer = DevelopmentIssuer.create_or_load(options.data_folder / "keys")
     identities: tuple[Identity, ...] = (_CLIENT, _EXECUTOR, *plan.workers)
     profile_file = options.data_folder / PROFILE_NAME
-    async with mesh_broker(options, identities, terminal) as broker:
-        terminal.step("broker", f"listens on {broker.url}")
-        async with _provisioned(broker, options.pool):
-            programs = _write_programs(plan, broker, issuer)
-            async with supervise(programs, terminal) as parts:
-                await _all_ready(parts, terminal)
-                profile = client_profile(options, _CLIENT.id, broker.connection(_CLIENT), issuer)
-                listing = await complete_listing(profile, [worker.id for worker in plan.workers])
-                write_state(options.data_folder, _state(plan))
-                write_profile(options.data_folder, profile)
-                try:
-                    yield Mesh(options, profile, listing, parts)
-                finally:
-                    profile_file.unlink(missing_ok=True)
-                await _drain(parts, terminal)
-    terminal.step("broker", "stopped")
+    async with mesh_broker(options, identities, terminal) as broker, _provisioned(broker, options.pool):
+        programs = _write_programs(plan, broker, issuer)
+        async with supervise(programs, terminal) as parts:
+            await _all_ready(parts, terminal)
+            profile = client_profile(options, _CLIENT.id, broker.connection(_CLIENT), issuer)
+            listing = await complete_listing(profile, [worker.id for worker in plan.workers])
+            write_state(options.data_folder, _state(plan))
+            write_profile(options.data_folder, profile)
+            try:
+                yield Mesh(options, profile, listing, parts)
+            finally:
+                profile_file.unlink(missing_ok=True)
+            await _drain(parts, terminal)
 
 
 def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
     check_sandbox(options.sandbox)
+    if weaker := _WEAKER.get(options.sandbox):
+        terminal.warning(weaker)
     manifests = load_toolsets(options.tools)
-    tools = sum(len(manifest.tools) for manifest in manifests)
-    terminal.step("tools", f"{tools} in {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
     for manifest in manifests:
         for problem in manifest.problems:
             terminal.warning(str(problem))
+    tools, elsewhere = split_by_pool(manifests, options.pool)
+    if elsewhere:
+        terminal.warning(f"not for pool {options.pool}, so not served: {', '.join(elsewhere)}")
+    terminal.step("tools", f"{len(tools)} in {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
     return _Plan(options, tuple(manifest.path for manifest in manifests), find_agent_files(options.agents))
 
 
@@ -160,7 +165,8 @@ async def _all_ready(parts: Sequence[KeptProcess], terminal: Terminal) -> None:
 
 async def _tell_ready(part: KeptProcess, terminal: Terminal) -> None:
     await part.ready.wait()
-    terminal.step(part.program.name, f"ready (pid {part.pid})")
+    health = f", health on 127.0.0.1:{part.health_port}" if part.health_port else ""
+    terminal.step(part.program.name, f"ready, process {part.pid}{health}")
 
 
 async def _drain(parts: Sequence[KeptProcess], terminal: Terminal) -> None:

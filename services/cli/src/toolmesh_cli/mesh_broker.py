@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
+from toolmesh_broker.embedded.data_folder import DataFolder, lock_folder
 from toolmesh_broker.identities import Identity
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.mesh_options import ExternalBroker, MeshOptions
@@ -58,7 +59,11 @@ async def mesh_broker(
         ToolmeshError: the embedded broker does not start, or the data folder is in use.
     """
     if options.broker is not None:
-        yield _External(options.broker, options.namespace)
+        folder = DataFolder(options.data_folder)
+        folder.prepare()
+        async with lock_folder(folder):
+            terminal.step("broker", f"is {options.broker.url}")
+            yield _External(options.broker, options.namespace)
         return
     settings = EmbeddedSettings(
         data_folder=options.data_folder,
@@ -68,10 +73,12 @@ async def mesh_broker(
     )
     async with EmbeddedServer.start(settings) as server, asyncio.TaskGroup() as group:
         keeper = group.create_task(_keep_running(server, terminal), name="broker keeper")
+        terminal.step("broker", f"listens on {server.url}")
         try:
             yield server
         finally:
             keeper.cancel()
+    terminal.step("broker", "stopped")
 
 
 async def _keep_running(server: EmbeddedServer, terminal: Terminal) -> None:

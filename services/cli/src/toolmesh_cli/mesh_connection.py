@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolmesh_broker.embedded.data_folder import DataFolder, is_locked
 from toolmesh_client.client import Client
 from toolmesh_client.connect import connect
 from toolmesh_client.profile import (
@@ -46,7 +47,9 @@ async def connect_to_mesh(
     Raises:
         ToolmeshError: no mesh runs here, it can't be reached, or it lets nobody choose who to be.
     """
-    profile = read_profile(folder_of(folder) / PROFILE_NAME)
+    place = folder_of(folder)
+    profile = read_profile(place / PROFILE_NAME)
+    _refuse_left_over(place)
     if user is not None or scopes is not None:
         profile = _speak_as(profile, user, scopes)
     settings = settings_from(profile)
@@ -67,6 +70,17 @@ def development_tokens_of(profile: ClientProfile, what: str) -> DevelopmentToken
         code=ErrorCode.INVALID_CONFIGURATION,
         hint="here the token alone says who calls and what is allowed",
     )
+
+
+def _refuse_left_over(folder: Path) -> None:
+    """Tell at once of a mesh that was killed: its profile is still there, its lock is not held."""
+    data = DataFolder(folder)
+    if data.lock.exists() and not is_locked(data):
+        raise ToolmeshError(
+            f"no toolmesh is running here: the last one in {folder} ended without cleaning up",
+            code=ErrorCode.BROKER_UNREACHABLE,
+            hint="start it with `toolmesh up`",
+        )
 
 
 def _speak_as(profile: ClientProfile, user: str | None, scopes: Sequence[str] | None) -> ClientProfile:

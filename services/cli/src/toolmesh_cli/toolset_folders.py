@@ -8,7 +8,7 @@ from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, load_manifest
 
-__all__ = ["MANIFEST_NAME", "find_manifests", "load_toolsets"]
+__all__ = ["MANIFEST_NAME", "find_manifests", "load_toolsets", "split_by_pool"]
 
 MANIFEST_NAME: Final = "manifest.yaml"
 
@@ -37,6 +37,24 @@ def load_toolsets(places: Iterable[Path]) -> Sequence[Manifest]:
     manifests = [load_manifest(path) for path in find_manifests(places)]
     check_duplicate_tools(manifests)
     return manifests
+
+
+def split_by_pool(manifests: Iterable[Manifest], pool: str) -> tuple[list[str], list[str]]:
+    """Return the names of the tools that `pool` serves, and of those that their manifests give to other pools.
+
+    Raises:
+        ToolmeshError: there are only others.
+    """
+    tools = {name: tool.pool for manifest in manifests for name, tool in manifest.tools.items()}
+    here = sorted(name for name, own in tools.items() if own == pool)
+    elsewhere = sorted(tools.keys() - here)
+    if elsewhere and not here:
+        raise ToolmeshError(
+            f"no tool is for pool {pool!r}: the manifests give them to {', '.join(sorted(set(tools.values())))}",
+            code=ErrorCode.INVALID_CONFIGURATION,
+            hint=f"write `pool: {pool}` beside each tool in its manifest, or start another --pool",
+        )
+    return here, elsewhere
 
 
 def _manifests_of(place: Path) -> Sequence[Path]:

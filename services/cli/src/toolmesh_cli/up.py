@@ -44,6 +44,7 @@ async def run_up(options: MeshOptions) -> int:
         except asyncio.CancelledError:
             if not lifetime.stopped_early:
                 raise
+            terminal.line("stopped before it was ready")
             return exit_codes.CANCELLED
     return exit_codes.OK
 
