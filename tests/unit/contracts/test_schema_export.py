@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from toolmesh_contracts.agent_config.loading import load_agent_file
+from toolmesh_contracts.executor_config import load_executor_config
 from toolmesh_contracts.manifest import load_manifest
 from toolmesh_contracts.model_loading import read_document
 from toolmesh_contracts.schema_export import CONFIG_FILES, generated_files, main
@@ -78,6 +79,7 @@ def test_examples_of_files_load() -> None:
     assert manifest.problems == ()
     assert len(manifest.tools) == 2
     assert load_worker_config(EXAMPLES / "worker-config.v1.yaml", {}).model.namespace == "demo"
+    assert load_executor_config(EXAMPLES / "executor-config.v1.yaml", {}).model.executor_id == "executor-1"
     assert load_declared_tool(EXAMPLES / "declared-tool.v1.toml").input == "args"
     assert VesselFile.model_validate(read_document(EXAMPLES / "vessel.v1.toml").value()).workdir == "/data"
 
