@@ -148,6 +148,19 @@ async def test_a_result_sent_while_the_client_was_away_is_found(tmp_path: Path) 
         assert (await call.result()).data == "kept for you"
 
 
+async def test_a_deadline_that_passes_without_a_broker_ends_the_call(tmp_path: Path) -> None:
+    """The caller is not kept waiting for a broker that is away, and learns that the outcome is unknown."""
+    async with nats_mesh(tmp_path, {"wait": until_cancelled}) as (server, client, worker):
+        call = await client.start(CallRequest(tool="wait", timeout_s=2))
+        await until(lambda: worker.running == (call.invocation,), "the run")
+        await server.kill()
+        result = await asyncio.wait_for(call.result(), 30)
+        assert code_of(result) is ErrorCode.DEADLINE_EXCEEDED
+        assert "can't say what became of the call" in result.message
+        assert result.error is not None
+        assert "check what the tool did" in result.error.hint
+
+
 async def test_no_broker_is_a_typed_error(tmp_path: Path) -> None:
     """Connecting to nothing says BROKER_UNREACHABLE within the connect timeout."""
     settings = client_settings(tmp_path)

@@ -11,8 +11,10 @@ from tests.support.scripted_worker import DAY_S, Job, echo, scripted_worker, unt
 from tests.support.tool_client import QUICK, client_settings, memory_mesh, until, worker_broker
 
 from toolmesh_broker.errors import BrokerUnreachableError
+from toolmesh_broker.ledger import Ledger
 from toolmesh_broker.memory.broker import MemoryBroker
 from toolmesh_broker.memory.hub import MemoryHub
+from toolmesh_broker.memory.payload_store import MemoryPayloadStore
 from toolmesh_broker.ports import OutgoingInvocation, PublishReceipt
 from toolmesh_client import CallRequest, CallResult, Client, client_over
 from toolmesh_contracts.envelopes.ledger import LedgerEntry, LedgerState
@@ -284,3 +286,49 @@ async def test_silence_of_a_call_that_waited_long_is_noticed_soon(tmp_path: Path
         worker.lease_s = 0.3
         result = await client.call("dies")
         assert code_of(result) is ErrorCode.WORKER_LOST
+
+
+class FaultyBroker(MemoryBroker):
+    """A connection whose payload store fails as no broker should."""
+
+    def payloads(self, pool: str) -> MemoryPayloadStore:
+        raise ZeroDivisionError(pool)
+
+
+async def test_a_fault_in_one_call_is_its_result(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A bug while following a call ends that call with INTERNAL_ERROR, and the client works on."""
+    async with memory_mesh(tmp_path, {"echo": echo}, connection=FaultyBroker) as (_, client, _):
+        for _ in range(2):
+            assert code_of(await client.call("echo")) is ErrorCode.INTERNAL_ERROR
+    assert "following a call failed" in caplog.text
+
+
+async def test_a_call_cancelled_by_someone_else_ends(tmp_path: Path) -> None:
+    """The ledger is the truth: a mark that an operator or another executor made ends the call here."""
+    async with memory_mesh(tmp_path, {"echo": echo}, slots=0) as (_, client, _):
+        call = await client.start(CallRequest(tool="echo"))
+        await Ledger(client.broker).cancel("default", call.invocation, deadline_ms=2**41, reason="by an operator")
+        result = await call.result()
+        assert code_of(result) is ErrorCode.CANCELLED
+        assert "by an operator" in result.message
+
+
+async def test_a_stored_result_that_cant_be_read_keeps_the_call_waiting(tmp_path: Path) -> None:
+    """Rubbish in the results bucket ends nothing; the deadline does, and says that it can't tell."""
+    async with memory_mesh(tmp_path, {"echo": echo}, slots=0) as (_, client, worker):
+        call = await client.start(CallRequest(tool="echo", timeout_s=0.5))
+        results = worker.broker.keyvalue(worker.broker.subjects.result_bucket())
+        await results.create(worker.broker.subjects.call_key("default", call.invocation), b"{", DAY_S)
+        result = await call.result()
+        assert code_of(result) is ErrorCode.DEADLINE_EXCEEDED
+        assert "can't say" in result.message
+
+
+async def test_cancelling_a_call_whose_worker_died_says_that_it_may_have_run(tmp_path: Path) -> None:
+    """Cancelled, but not as if nothing had happened."""
+    async with memory_mesh(tmp_path, {"echo": echo}, slots=0) as (_, client, _):
+        call = await client.start(CallRequest(tool="echo"))
+        await running_lease(client, call.invocation, ends_in_s=0)
+        result = await call.cancel("enough")
+        assert code_of(result) is ErrorCode.CANCELLED
+        assert "unknown" in result.message

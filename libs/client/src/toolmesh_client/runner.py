@@ -17,7 +17,7 @@ from toolmesh_client.settings import ClientSettings
 from toolmesh_client.supervisor import PublishedCall, Supervisor
 from toolmesh_client.waiter import Waiter
 from toolmesh_contracts.envelopes.catalog import CatalogEntry
-from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_contracts.envelopes.reply import Result, Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
 __all__ = ["CallRunner"]
@@ -88,14 +88,15 @@ class CallRunner:
         # First the waiter, then the publish: a worker may answer before the publish is acknowledged.
         async with self._replies.expect(self.call.pool, self.call.invocation) as pending:
             async with task_scope() as group:
-                helpers = [group.create_task(self._listen(pending)), group.create_task(self._publish())]
-                await self.supervisor.run()
+                tasks = (self._listen(pending), self._publish(), self.supervisor.run())
+                helpers = [group.create_task(task) for task in tasks]
+                result = await self._waiter.wait()
                 for helper in helpers:
                     helper.cancel()
             for received in self._received:
                 with contextlib.suppress(BrokerError):
                     await received.confirm()
-        return await self._load()
+        return await self._load(result)
 
     async def _listen(self, pending: PendingCall) -> None:
         async for news in pending:
@@ -129,9 +130,7 @@ class CallRunner:
         if not self._queued.done():
             self._queued.set_result(error)
 
-    async def _load(self) -> CallResult:
-        result = self._waiter.result
-        assert result is not None  # noqa: S101 - the supervisor returns only then
+    async def _load(self, result: Result) -> CallResult:
         pool, ref = self.call.pool, result.payload
         store = self._broker.payloads(pool)
         bucket = self._broker.subjects.payload_bucket(pool)

@@ -18,6 +18,8 @@ class Patience:
     """Time in the queue, added to the tool's own limit where a call names no deadline."""
     grace_s: float = 3.0
     """After the deadline, for a result that is on its way."""
+    verdict_s: float = 3.0
+    """Then, for the broker to say what became of the call."""
     queued_look_s: float = 5.0
     """Until a silent queued call is looked up; doubles up to `longest_look_s`."""
     longest_look_s: float = 30.0

@@ -1,5 +1,6 @@
 """Looks after one published call until it has a result: silence, cancel, deadline."""
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ __all__ = ["PublishedCall", "Supervisor"]
 
 _log = logging.getLogger(__name__)
 _MAX_REASON: Final = 1000
+_DEADLINE_REASON: Final = "its deadline passed"
 _UNKNOWN_EFFECTS: Final = "check what the tool did before calling it again"
 
 
@@ -92,16 +94,18 @@ class Supervisor:
         self._look_now()
 
     async def run(self) -> None:
-        """Return once the call has its result."""
+        """Look after the call until its deadline, and end it then; to be cancelled once it has its result."""
+        try:
+            async with asyncio.timeout(self._final - time.monotonic()):
+                await self._look_again_and_again()
+        except TimeoutError:
+            await self._give_up()
+
+    async def _look_again_and_again(self) -> None:
         while self._waiter.result is None:
-            now = time.monotonic()
-            if now >= self._final:
-                await self._give_up()
-                return
-            if now >= self._look_at:
+            if time.monotonic() >= self._look_at:
                 await self._look()
-            if self._waiter.result is None:
-                await self._waiter.attention_within(min(self._final, self._look_at) - time.monotonic())
+            await self._waiter.attention_within(self._look_at - time.monotonic())
 
     def _look_now(self) -> None:
         self._look_at = 0.0
@@ -176,21 +180,31 @@ class Supervisor:
 
     async def _give_up(self) -> None:
         try:
-            if await self._take_stored():
-                return
-            claim = await self._mark_cancelled("its deadline passed")
-            if claim.state is ClaimState.CANCELLED:
-                await self._leave_queue()
-            else:
-                await self._tell_worker(claim, "its deadline passed")
-            if not await self._take_stored():
-                self._end_at_deadline(claim)
-        except (BrokerError, MalformedMessageError) as error:
+            async with asyncio.timeout(self._patience.verdict_s):
+                await self._end_by_record()
+        except (BrokerError, MalformedMessageError, TimeoutError) as error:
+            reason = error.message if isinstance(error, ToolmeshError) else "it does not answer"
             self._end(
                 ErrorCode.DEADLINE_EXCEEDED,
-                f"the deadline passed, and the broker can't say what became of the call: {error.message}",
+                f"the deadline passed, and the broker can't say what became of the call: {reason}",
                 hint=_UNKNOWN_EFFECTS,
             )
+
+    async def _end_by_record(self) -> None:
+        if await self._take_stored():
+            return
+        claim = await self._mark_cancelled(_DEADLINE_REASON)
+        if claim.state is ClaimState.CANCELLED:
+            await self._leave_queue()
+        else:
+            await self._tell_worker(claim, _DEADLINE_REASON)
+        # It may have ended between the two looks.
+        if await self._take_stored():
+            return
+        if claim.state is ClaimState.CANCELLED and claim.entry and claim.entry.reason != _DEADLINE_REASON:
+            self._end_cancelled(claim)
+        else:
+            self._end_at_deadline(claim)
 
     # -- acts
 

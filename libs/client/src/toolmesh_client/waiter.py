@@ -24,6 +24,7 @@ class Waiter:
         self._statuses: deque[Status] = deque(maxlen=status_capacity)
         self._result: Result | None = None
         self._changed = asyncio.Event()
+        self._ended = asyncio.Event()
 
     @property
     def result(self) -> Result | None:
@@ -44,8 +45,14 @@ class Waiter:
             return False
         self._result = result
         self._changed.set()
-        self.attention.set()
+        self._ended.set()
         return True
+
+    async def wait(self) -> Result:
+        """Return the result once the call has ended."""
+        await self._ended.wait()
+        assert self._result is not None  # noqa: S101 - the event is set only with a result
+        return self._result
 
     async def attention_within(self, seconds: float) -> None:
         """Wait until there is something to do, at most `seconds`."""
