@@ -73,7 +73,7 @@ class NatsServerProcess:
         """Stops the process without closing its sockets: what a half-open connection looks like."""
         os.kill(self.pid, signal.SIGSTOP)
         async with asyncio.timeout(5):
-            while not _is_stopped(self.pid):  # noqa: ASYNC110 - nothing tells when the kernel has stopped all threads
+            while not _is_stopped(self.pid):
                 await asyncio.sleep(0.001)
 
     def resume(self) -> None:

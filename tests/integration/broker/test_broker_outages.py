@@ -25,6 +25,7 @@ from tests.support.nats_server import nats_server
 from toolmesh_broker.errors import (
     BrokerClosedError,
     BrokerError,
+    BrokerRefusedError,
     BrokerTimeoutError,
     BrokerUnreachableError,
     NoRespondersError,
@@ -138,6 +139,56 @@ async def test_heartbeats_come_back_after_a_restart(tmp_path: Path) -> None:
             changes = [await anext(watch), await anext(watch)]
             assert Deleted("p.old") in changes
             assert Entry("p.new", b"2", revision) in changes
+
+
+async def test_subscriptions_answer_again_after_a_restart(tmp_path: Path) -> None:
+    """Listeners need not notice a restart: their subjects are subscribed to again."""
+    async with (
+        nats_server(tmp_path) as server,
+        connect(jetstream_settings(server, "a")) as asking,
+        connect(jetstream_settings(server, "b")) as answering,
+        asyncio.timeout(30),
+    ):
+
+        async def echo(message: Message) -> None:
+            await message.respond(message.body)
+
+        async with answering.subscribe("tm.contract.x", echo):
+            await server.kill()
+            await server.start()
+            await eventually(lambda: asking.connected and answering.connected)
+
+            async def answered() -> bool:
+                try:
+                    return (await asking.request("tm.contract.x", b"hello", 5)).body == b"hello"
+                except (NoRespondersError, BrokerUnreachableError):
+                    return False
+
+            await eventually(answered)
+
+
+async def test_a_malformed_subject_is_refused_and_not_tried_again(tmp_path: Path) -> None:
+    """A space in a key is the caller's mistake: told at once, and the connection goes on."""
+    async with nats_server(tmp_path) as server, provisioned_jetstream(server) as broker, asyncio.timeout(5):
+        with pytest.raises(BrokerRefusedError, match="malformed"):
+            await broker.keyvalue(broker.subjects.ledger_bucket()).put("p.a b", b"", 60)
+        await broker.request("$JS.API.INFO", b"", 5)
+
+
+async def test_a_worker_that_stops_beside_a_dead_server_gets_away(tmp_path: Path) -> None:
+    """Leaving consume() while the server hangs ends, and the connection works when the server is back."""
+    async with (
+        nats_server(tmp_path) as server,
+        provisioned_jetstream(server),
+        connect(jetstream_settings(server, "w", ping_interval_s=1)) as worker,
+        asyncio.timeout(50),
+    ):
+        async with worker.consume(POOL, lambda: 1) as intake:
+            await eventually(lambda: intake.outstanding == 24)
+            await server.pause()
+        server.resume()
+        await eventually(lambda: worker.connected)
+        await worker.request("$JS.API.INFO", b"", 10)
 
 
 async def test_a_half_open_connection_is_noticed_by_pings(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ REQUEST_TIMEOUT_S: Final = 5.0
 OPERATION_TIMEOUT_S: Final = 15.0
 _RETRY_FIRST_S = 0.05
 _RETRY_MOST_S = 1.0
+_LEAST_TRY_S = 0.05
+"""A shorter last try would only hide the error of the one before."""
 _EXPECTED_STREAM = "Nats-Expected-Stream"
 
 _WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
@@ -75,11 +77,11 @@ async def until_answered(operation: Callable[[float], Awaitable[T]], timeout_s: 
     while True:
         left = deadline - time.monotonic()
         try:
-            return await operation(max(0.001, min(left, REQUEST_TIMEOUT_S)))
+            return await operation(max(_LEAST_TRY_S, min(left, REQUEST_TIMEOUT_S)))
         except BrokerClosedError:
             raise
         except (NoRespondersError, BrokerTimeoutError, BrokerUnreachableError):
-            left = deadline - time.monotonic()
+            left = deadline - time.monotonic() - _LEAST_TRY_S
             if left <= 0:
                 raise
         await asyncio.sleep(min(left, random.uniform(0, pause)))  # noqa: S311 - jitter

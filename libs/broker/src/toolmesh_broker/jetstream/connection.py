@@ -245,11 +245,7 @@ class Connection:
 
     async def drain(self, subscription: Subscription) -> None:
         """End a subscription after its callback has seen everything the server had sent."""
-        with contextlib.suppress(nats.errors.Error):
-            if self.connected:
-                await asyncio.shield(subscription.drain())  # type: ignore[no-untyped-call]
-            else:
-                await asyncio.shield(subscription.unsubscribe())
+        await asyncio.shield(asyncio.create_task(self._drain(subscription)))
 
     # -- internals
 
@@ -258,8 +254,22 @@ class Connection:
             await operation
         except nats.errors.MaxPayloadError as error:
             raise BrokerRefusedError("the message is over the broker's limit") from error
+        except (nats.errors.BadSubjectError, nats.errors.BadHeaderError) as error:
+            raise BrokerRefusedError(f"the message is malformed: {error}") from error
         except (nats.errors.Error, OSError) as error:
             raise self._unreachable(f"sending failed: {str(error) or type(error).__name__}") from error
+
+    async def _drain(self, subscription: Subscription) -> None:
+        try:
+            if self.connected:
+                await subscription.drain()  # type: ignore[no-untyped-call]
+            else:
+                await subscription.unsubscribe()
+        except nats.errors.FlushTimeoutError:
+            # The peer is dead, and nats-py would trip over the answer that came late after all.
+            await self._client.force_reconnect()
+        except nats.errors.Error as error:
+            _log.debug("ending a subscription: %s", error)
 
     async def _check_server(self) -> None:
         try:
