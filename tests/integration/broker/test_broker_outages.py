@@ -350,8 +350,10 @@ async def test_a_slow_handler_drops_messages_with_one_warning(
 
 
 @contextlib.asynccontextmanager
-async def _provisioned(folder: Path) -> AsyncIterator[tuple[JetStreamBroker, LayoutSettings]]:
-    layout = LayoutSettings(ack_wait_s=ACK_WAIT_S)
+async def _provisioned(
+    folder: Path, ack_wait_s: float = ACK_WAIT_S
+) -> AsyncIterator[tuple[JetStreamBroker, LayoutSettings]]:
+    layout = LayoutSettings(ack_wait_s=ack_wait_s)
     async with nats_server(folder) as server, provisioned_jetstream(server, layout) as broker, asyncio.timeout(40):
         yield broker, layout
 
@@ -434,18 +436,16 @@ async def test_a_silent_server_loses_its_pulls(tmp_path: Path) -> None:
 
 async def test_surplus_deliveries_are_handed_back_at_once(tmp_path: Path) -> None:
     """One slot, 24 open pulls, calls on many shards: all but one return to the queue and are deliverable right away."""
-    async with _provisioned(tmp_path) as (broker, _layout):
+    async with _provisioned(tmp_path, ack_wait_s=60) as (broker, _layout):
         taken = 0
         async with broker.consume(POOL, lambda: 1 - taken) as intake:
             await eventually(lambda: intake.outstanding == 24)
             await asyncio.gather(*(broker.publish_invocation(outgoing(user=f"u{n}")) for n in range(20)))
             await anext(intake)
             taken = 1
-            started = time.monotonic()
             async with broker.consume(POOL, lambda: 20) as other:
                 for _ in range(19):
                     await (await anext(other)).ack()
-            assert time.monotonic() - started < ACK_WAIT_S * 0.9
 
 
 async def test_reading_a_payload_goes_on_after_a_restart(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support.brokers import POOL, jetstream_settings, provisioned_jetstream
+from tests.support.brokers import POOL, eventually, jetstream_settings, provisioned_jetstream
 from tests.support.nats_server import NatsServerProcess, nats_server
 
 from toolmesh_broker.errors import BrokerClosedError, BrokerPermissionError
@@ -60,6 +60,11 @@ async def _consumers(scene: _Scene) -> list[str]:
     return list((await api_request(scene.connection, f"CONSUMER.NAMES.{scene.stream}"))["consumers"])
 
 
+async def _is_pulled(scene: _Scene) -> bool:
+    (consumer,) = await _consumers(scene)
+    return bool((await api_request(scene.connection, f"CONSUMER.INFO.{scene.stream}.{consumer}"))["num_waiting"])
+
+
 async def test_a_watch_outlives_the_expiry_of_its_pulls(tmp_path: Path) -> None:
     """Idle for longer than a pull lasts: the same consumer goes on and tells the next change."""
     async with _watching(tmp_path) as scene:
@@ -75,7 +80,7 @@ async def test_a_watch_outlives_the_loss_of_its_consumer(tmp_path: Path) -> None
     async with _watching(tmp_path) as scene:
         (consumer,) = await _consumers(scene)
         waiting = asyncio.create_task(anext(scene.watch))
-        await asyncio.sleep(0.2)  # the pull is at the server
+        await eventually(lambda: _is_pulled(scene))
         await api_request(scene.connection, f"CONSUMER.DELETE.{scene.stream}.{consumer}")
         revision = await scene.bucket.put("p.second.w", b"2", 600)
         assert await waiting == Entry("p.second.w", b"2", revision)
@@ -86,7 +91,7 @@ async def test_a_watch_outlives_the_loss_of_its_bucket(tmp_path: Path) -> None:
     """The stream is deleted and made again: its keys are told as gone, then the new ones."""
     async with _watching(tmp_path) as scene:
         waiting = asyncio.create_task(anext(scene.watch))
-        await asyncio.sleep(0.2)  # the pull is at the server
+        await eventually(lambda: _is_pulled(scene))
         await api_request(scene.connection, f"STREAM.DELETE.{scene.stream}")
         await asyncio.sleep(0.5)  # meanwhile there is no bucket to watch
         await provision(scene.connection, [POOL], LayoutSettings())
