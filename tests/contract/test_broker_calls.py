@@ -136,6 +136,7 @@ async def test_cancel_wins_over_a_free_call_and_loses_to_a_running_one(kind: str
         assert running.entry.worker == "a"
 
 
+@pytest.mark.requirement("call:one-winner")
 async def test_run_and_cancel_at_once_have_one_winner(kind: str, tmp_path: Path) -> None:
     """Raced twenty times: never both, never neither."""
     async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("a") as a, brokers.connect("b") as b:
@@ -154,6 +155,7 @@ async def test_run_and_cancel_at_once_have_one_winner(kind: str, tmp_path: Path)
 # -- results
 
 
+@pytest.mark.requirement("call:confirm-or-store")
 async def test_the_first_stored_result_stays(kind: str, tmp_path: Path) -> None:
     """Stored once: a second result of the call changes nothing."""
     async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("a") as broker:
@@ -363,6 +365,7 @@ async def test_only_large_contents_go_through_the_store(kind: str, tmp_path: Pat
             await check_out(store, ref, max_bytes=len(content) - 1)
 
 
+@pytest.mark.requirement("call:dead-letters")
 async def test_a_buried_call_leaves_the_queue(kind: str, tmp_path: Path) -> None:
     """Moved to the dead letters, the call is not delivered again and can't be withdrawn."""
     async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("w") as broker:

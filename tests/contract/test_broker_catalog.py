@@ -51,6 +51,7 @@ async def test_a_late_reader_knows_the_whole_catalog_at_once(kind: str, tmp_path
             assert view.tools() == []
 
 
+@pytest.mark.requirement("broker:removed")
 async def test_entries_of_a_dead_worker_vanish(kind: str, tmp_path: Path) -> None:
     """Nobody refreshes them: gone after their TTL, and a watching view notices."""
     async with (

@@ -224,6 +224,7 @@ async def test_every_lane_and_shard_is_pulled(kind: str, tmp_path: Path) -> None
         assert received == sent
 
 
+@pytest.mark.requirement("broker:queue-limit")
 async def test_a_full_tenant_is_refused_and_others_are_not(kind: str, tmp_path: Path) -> None:
     """The cap is per tenant: RESOURCE_EXHAUSTED for one, room for the next."""
     async with brokers_of_kind(kind, tmp_path, max_queued_per_tenant=2) as brokers, brokers.connect("w") as broker:
@@ -244,6 +245,7 @@ async def test_a_message_over_the_limit_is_refused_locally(kind: str, tmp_path: 
         await broker.publish_invocation(outgoing())
 
 
+@pytest.mark.requirement("call:shared")
 async def test_two_workers_share_many_calls_without_loss(kind: str, tmp_path: Path) -> None:
     """200 calls over two workers: each call is run exactly once, and both take part."""
     async with brokers_of_kind(kind, tmp_path) as brokers:

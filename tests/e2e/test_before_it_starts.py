@@ -8,6 +8,7 @@ from tests.support.running_mesh import run_toolmesh
 from tests.support.sample_toolsets import ECHO, write_toolset
 
 
+@pytest.mark.requirement("tool:twice")
 async def test_one_tool_name_in_two_folders_names_both_and_starts_nothing(tmp_path: Path) -> None:
     """Found from the manifests alone: no folder is made, no process runs."""
     first = write_toolset(tmp_path / "one", {"echo": (ECHO, {})})
@@ -30,6 +31,7 @@ async def test_one_tool_name_in_two_folders_names_both_and_starts_nothing(tmp_pa
 
 
 @pytest.mark.parametrize("command", [["call", "echo"], ["tools", "list"]])
+@pytest.mark.requirement("cli:exit-codes")
 async def test_without_a_mesh_commands_say_how_to_start_one(tmp_path: Path, command: list[str]) -> None:
     """Exit code 3 and a hint."""
     ended = await run_toolmesh(*command, data_folder=tmp_path / "data")
@@ -40,6 +42,7 @@ async def test_without_a_mesh_commands_say_how_to_start_one(tmp_path: Path, comm
     assert "hint: start it with `toolmesh up`" in ended.stderr
 
 
+@pytest.mark.requirement("tool:mistakes")
 async def test_a_manifest_with_a_mistake_names_file_and_line(tmp_path: Path) -> None:
     """A file that can't be used as a whole stops the start."""
     (tmp_path / "manifest.yaml").write_text("version: 1\ntoolz: {}\n")

@@ -7,6 +7,7 @@ from tests.support.running_mesh import run_toolmesh
 
 
 @pytest.mark.timeout(90)
+@pytest.mark.requirement("demo:forecast")
 async def test_the_demo_prints_the_forecast_and_ends_with_ok() -> None:
     """All example tools are called, statuses are shown, nothing coloured goes into a pipe."""
     shown = await run_toolmesh("demo")

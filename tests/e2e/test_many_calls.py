@@ -18,6 +18,7 @@ ODD = ROOT / "tests" / "toolsets" / "odd"
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.requirement("call:shared")
 async def test_two_workers_share_two_hundred_calls(tmp_path: Path) -> None:
     """All 200 parallel calls are right, and each worker ran at least 60 of them."""
     async with (
@@ -47,6 +48,7 @@ def command_lines() -> bytes:
     return b"\n".join(found)
 
 
+@pytest.mark.requirement("identity:sealed")
 async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
     """A secret of an agent's tool_config and every key of the mesh stand in no log, stream, process or output."""
     secret = "violet-harbour-7731"

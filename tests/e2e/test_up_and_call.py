@@ -42,6 +42,9 @@ def _sample_tools(folder: Path) -> Path:
     )  # fmt: skip
 
 
+@pytest.mark.requirement("cli:exit-codes")
+@pytest.mark.requirement("cli:streams")
+@pytest.mark.requirement("up:one-command")
 async def test_a_mesh_from_start_to_stop(tmp_path: Path) -> None:
     """Ready line, calls with every documented exit code, the list, and an end that leaves nothing behind."""
     agents = tmp_path / "parrot.yaml"
@@ -171,6 +174,7 @@ async def _running(call: asyncio.subprocess.Process) -> None:
             assert line, "the call ended before it ran"
 
 
+@pytest.mark.requirement("up:one-command")
 async def test_a_killed_worker_and_a_killed_broker_come_back(tmp_path: Path) -> None:
     """The mesh says so and serves again, without anyone's help."""
     async with running_mesh([_sample_tools(tmp_path)]) as mesh:
@@ -186,6 +190,7 @@ async def test_a_killed_worker_and_a_killed_broker_come_back(tmp_path: Path) -> 
             assert done.stdout.startswith("you said again\n")
 
 
+@pytest.mark.requirement("up:no-orphans")
 async def test_kill_9_leaves_no_orphan_and_the_folder_can_be_used_again(tmp_path: Path) -> None:
     """Every child and running tool dies with `toolmesh up`, and the next one starts where it was."""
     nap = f"nap_{uuid.uuid4().hex}"
@@ -213,6 +218,7 @@ async def test_kill_9_leaves_no_orphan_and_the_folder_can_be_used_again(tmp_path
         assert (await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')).code == 0
 
 
+@pytest.mark.requirement("tool:broken")
 async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None:
     """At the start and in the list; the mesh serves what it can."""
     tools = write_toolset(tmp_path / "mixed", {"echo": (ECHO, {}), "broken": ("import nothing_of_that_name\n", {})})

@@ -47,6 +47,7 @@ from toolmesh_contracts.names import Lane
 FAST = PullTiming(expires_s=1, heartbeat_s=0.5, refused_pause_s=0.1, tick_s=0.1)
 
 
+@pytest.mark.requirement("call:broker-restart")
 async def test_calls_and_watches_go_on_after_a_killed_broker_comes_back(tmp_path: Path) -> None:
     """Kill -9 with calls queued, running and unsettled: after the restart every call is delivered and settled."""
     async with (
@@ -358,6 +359,7 @@ async def _provisioned(
         yield broker, layout
 
 
+@pytest.mark.requirement("broker:every-lane")
 async def test_an_idle_worker_keeps_one_pull_on_each_of_24_consumers(tmp_path: Path) -> None:
     """Seen from the server: one waiting pull per lane and shard, none after the worker left."""
     async with _provisioned(tmp_path) as (broker, _layout):

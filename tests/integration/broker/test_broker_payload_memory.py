@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from tests.support.brokers import NAMESPACE, POOL, provisioned_jetstream
 from tests.support.nats_server import nats_server
 
@@ -41,6 +42,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.requirement("call:sizes")
 async def test_a_hundred_megabytes_go_in_and_out_with_little_memory(tmp_path: Path) -> None:
     """Written from a generator and read back in a process of its own, which grows by less than 40 MB."""
     async with nats_server(tmp_path) as server, provisioned_jetstream(server), asyncio.timeout(50):

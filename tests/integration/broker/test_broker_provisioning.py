@@ -47,6 +47,7 @@ async def _state(connection: Connection) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.requirement("broker:provisioned")
 async def test_everything_of_the_wire_table_is_made_and_a_second_run_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,6 +103,7 @@ async def test_two_provisioners_at_once_do_not_disturb_each_other(tmp_path: Path
         (f"OBJ_{SUBJECTS.payload_bucket(POOL)}", {"discard": "old"}, "discard"),
     ],
 )
+@pytest.mark.requirement("broker:provisioned")
 async def test_a_stream_that_breaks_a_promise_is_refused_and_left_alone(
     stream: str, change: dict[str, Any], named: str, tmp_path: Path
 ) -> None:

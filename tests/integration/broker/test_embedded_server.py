@@ -62,6 +62,7 @@ async def start_parent(folder: Path, *options: str) -> tuple[asyncio.subprocess.
     return parent, int(line)
 
 
+@pytest.mark.requirement("up:private")
 async def test_a_started_server_is_ready_private_and_only_on_loopback(tmp_path: Path) -> None:
     """Inside the block JetStream answers; files are closed to others; no port but one on loopback listens."""
     folder = tmp_path / "broker"
@@ -89,6 +90,7 @@ async def test_a_stranger_is_refused(tmp_path: Path) -> None:
                 pass
 
 
+@pytest.mark.requirement("up:private")
 async def test_two_servers_never_share_a_data_folder(tmp_path: Path) -> None:
     """A second start is refused and names the process that has the folder."""
     async with embedded_broker(tmp_path / "broker"):

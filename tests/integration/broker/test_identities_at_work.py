@@ -195,6 +195,7 @@ async def test_a_worker_of_one_pool_is_told_that_another_is_closed_to_it(tmp_pat
 
 
 @pytest.mark.parametrize("identity", [Worker("alpha", "w1"), Executor("one")], ids=["worker", "executor"])
+@pytest.mark.requirement("identity:least-subjects")
 async def test_no_reply_subject_lends_the_servers_rights(tmp_path: Path, identity: Worker | Executor) -> None:
     """A hostile identity can't have JetStream's answers sent where it may not publish itself.
 

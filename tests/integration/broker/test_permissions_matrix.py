@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from nats.aio.client import Client
 from tests.support.embedded_broker import SUBJECTS, connect_plainly, embedded_broker
 
@@ -147,6 +148,7 @@ async def fence(client: Client) -> None:
     await client.request("$JS.API.INFO", timeout=5)
 
 
+@pytest.mark.requirement("identity:least-subjects")
 async def test_every_identity_works_only_where_it_is_listed(tmp_path: Path) -> None:
     """Publishing and subscribing to each subject is allowed to those listed above, and denied to all others."""
     wrong: list[str] = []

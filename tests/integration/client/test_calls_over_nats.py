@@ -66,6 +66,7 @@ async def test_large_contents_over_jetstream(tmp_path: Path) -> None:
         assert result.data == [len(arguments), 2_000_000]
 
 
+@pytest.mark.requirement("call:cancelled")
 async def test_a_queued_call_is_withdrawn_from_the_stream(tmp_path: Path) -> None:
     """The message is deleted by its sequence, and a worker that comes later has nothing to run."""
     async with nats_mesh(tmp_path, {"echo": echo}, slots=0) as (_, client, worker):
@@ -85,6 +86,7 @@ async def test_a_running_call_is_cancelled(tmp_path: Path) -> None:
         assert code_of(await call.cancel()) is ErrorCode.CANCELLED
 
 
+@pytest.mark.requirement("call:deadline")
 async def test_an_expired_call_is_reported_and_never_runs(tmp_path: Path) -> None:
     """The broker drops it silently; the client says what happened."""
     async with nats_mesh(tmp_path, {"echo": echo}, slots=0) as (_, client, worker):
@@ -130,6 +132,7 @@ async def test_every_caller_gets_an_answer_when_the_broker_restarts(tmp_path: Pa
         assert all(isinstance(failure, BrokerError) for failure in worker.failures)
 
 
+@pytest.mark.requirement("call:confirm-or-store")
 async def test_a_result_sent_while_the_client_was_away_is_found(tmp_path: Path) -> None:
     """No confirmation: the worker stores it; the client looks when it is back."""
     release = asyncio.Event()

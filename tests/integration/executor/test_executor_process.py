@@ -123,6 +123,7 @@ async def test_an_executor_says_when_it_is_ready_and_ends_cleanly(tmp_path: Path
         assert await asyncio.wait_for(process.wait(), 15) == 0
 
 
+@pytest.mark.requirement("watch:health")
 async def test_what_an_agent_lacks_is_visible_everywhere(tmp_path: Path) -> None:
     """Log, /ready, metrics and heartbeat tell of tools that are not there; one that comes is told, too."""
     async with (

@@ -54,6 +54,7 @@ def toolset(folder: Path, **programs: str) -> Path:
     return folder
 
 
+@pytest.mark.requirement("tool:broken")
 async def test_broken_programs_are_named_and_the_good_one_served(tmp_path: Path) -> None:
     """A crash at import, an endless import, noise without a schema, an exit in silence: each has its own message."""
     folder = toolset(
@@ -81,6 +82,7 @@ async def test_noise_around_the_schema_does_no_harm(tmp_path: Path) -> None:
         assert set((await found.read()).tools) == {"good"}
 
 
+@pytest.mark.requirement("tool:mistakes")
 async def test_bad_manifest_entry_leaves_the_others(tmp_path: Path) -> None:
     """An unknown key is named with its line and the nearest spelling; the neighbour is served."""
     folder = toolset(tmp_path, good=GOOD)
@@ -105,6 +107,7 @@ async def test_tool_of_another_pool_is_not_served(tmp_path: Path) -> None:
     assert (set(inventory.tools), inventory.problems) == ({"good"}, ())
 
 
+@pytest.mark.requirement("tool:twice")
 async def test_same_tool_in_two_folders_is_refused(tmp_path: Path) -> None:
     """The error names both manifests."""
     for name in ("one", "two"):
@@ -116,6 +119,7 @@ async def test_same_tool_in_two_folders_is_refused(tmp_path: Path) -> None:
     assert str(tmp_path / "two" / "manifest.yaml") in str(caught.value)
 
 
+@pytest.mark.requirement("tool:reloaded")
 async def test_change_is_a_new_version_and_the_old_one_stays(tmp_path: Path) -> None:
     """Running calls keep the folder they started with; an unchanged folder is not asked again."""
     folder = toolset(tmp_path, good=GOOD)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
+import pytest
 import yaml
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, served_by, worker_in_process
 
@@ -56,6 +57,7 @@ async def worker_process(mesh: WorkerMesh, toolset: Path, worker_id: str) -> Asy
         await process.wait()
 
 
+@pytest.mark.requirement("call:worker-lost")
 async def test_killed_worker_ends_its_call_as_lost(tmp_path: Path) -> None:
     """Kill -9 in the middle of a call: within twice ack_wait the caller hears that the outcome is unknown."""
     async with broker_and_client(tmp_path, workers=("worker-1", "worker-2")) as mesh:
@@ -71,6 +73,7 @@ async def test_killed_worker_ends_its_call_as_lost(tmp_path: Path) -> None:
     assert "unknown" in result.error.message
 
 
+@pytest.mark.requirement("call:run-again")
 async def test_killed_worker_of_an_idempotent_tool_has_a_successor(tmp_path: Path) -> None:
     """A tool that may run twice is run again elsewhere, as attempt 2."""
     async with broker_and_client(tmp_path, workers=("worker-1", "worker-2")) as mesh:
@@ -84,6 +87,7 @@ async def test_killed_worker_of_an_idempotent_tool_has_a_successor(tmp_path: Pat
     assert (result.outcome, result.attempt, result.worker) == (Outcome.OK, 2, "worker-2")
 
 
+@pytest.mark.requirement("call:cancelled")
 async def test_running_call_is_cancelled_at_once(tmp_path: Path) -> None:
     """The tool is killed, and the caller hears why long before it would have ended."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD]):
@@ -110,6 +114,7 @@ async def test_stopped_worker_finishes_what_runs(tmp_path: Path) -> None:
     assert (result.outcome, result.message, code) == (Outcome.OK, "at last", 0)
 
 
+@pytest.mark.requirement("call:broker-restart")
 async def test_every_caller_hears_something_when_the_broker_restarts(tmp_path: Path) -> None:
     """The broker is killed and comes back during 100 calls: each has one result, and almost all succeed."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [WEATHER], concurrency=8):
@@ -124,6 +129,8 @@ async def test_every_caller_hears_something_when_the_broker_restarts(tmp_path: P
     assert sum(result.outcome is Outcome.OK for result in results) >= 90
 
 
+@pytest.mark.requirement("call:dead-letters")
+@pytest.mark.requirement("identity:signature")
 async def test_recorded_call_is_worthless_for_any_other(tmp_path: Path) -> None:
     """With another body, tool, pool or id the recorded headers are refused, the call never runs, and it is kept as dead."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD]):
@@ -210,6 +217,7 @@ async def dead_letters(mesh: WorkerMesh, count: int) -> list[DeadLetter]:
         return found
 
 
+@pytest.mark.requirement("broker:removed")
 async def test_removed_tool_disappears_and_changed_one_is_new(tmp_path: Path) -> None:
     """An edited folder: a removed tool leaves the catalog, a broken one is named as a problem, the rest goes on."""
     folder = tmp_path / "weather"
@@ -231,6 +239,7 @@ async def test_removed_tool_disappears_and_changed_one_is_new(tmp_path: Path) ->
     assert result.outcome is Outcome.OK
 
 
+@pytest.mark.requirement("broker:catalog")
 async def test_later_executor_knows_the_catalog_within_a_second(tmp_path: Path) -> None:
     """Whoever comes later has missed nothing."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD, WEATHER]):

@@ -14,6 +14,7 @@ from toolmesh_contracts.errors import ErrorCode
 ODD = Path(__file__).parents[2] / "toolsets" / "odd"
 
 
+@pytest.mark.requirement("call:sizes")
 async def test_large_odd_and_empty_values_arrive_right(tmp_path: Path) -> None:
     """5 MB in, 30 MB out, a 100 MB file, nothing, NaN and bytes that are no text: right outcome, bounded memory."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD]):
@@ -57,6 +58,7 @@ async def test_large_odd_and_empty_values_arrive_right(tmp_path: Path) -> None:
         ("fail", ErrorCode.TOOL_ERROR, "can't reach"),
     ],
 )
+@pytest.mark.requirement("process:failures")
 async def test_failures_have_their_code_and_say_why(tmp_path: Path, tool: str, code: ErrorCode, says: str) -> None:
     """No failure is reported as a success, and each says what happened."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD]):
@@ -67,6 +69,7 @@ async def test_failures_have_their_code_and_say_why(tmp_path: Path, tool: str, c
     assert says in result.error.message
 
 
+@pytest.mark.requirement("process:failures")
 async def test_result_counts_although_the_process_stays(tmp_path: Path) -> None:
     """A thread that outlives the tool costs about a second, not the time limit."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD]):
@@ -76,6 +79,7 @@ async def test_result_counts_although_the_process_stays(tmp_path: Path) -> None:
     assert result.usage.wall_ms < 20_000
 
 
+@pytest.mark.requirement("process:outputs")
 async def test_artifact_goes_in_and_out(tmp_path: Path) -> None:
     """A local file reaches the tool, and what it makes comes back with its type and description."""
     source = tmp_path / "note.txt"
@@ -89,6 +93,7 @@ async def test_artifact_goes_in_and_out(tmp_path: Path) -> None:
     assert (artifact.filename, artifact.mime_type, artifact.description) == ("upper.txt", "text/plain", "louder")
 
 
+@pytest.mark.requirement("identity:sealed")
 async def test_sealed_secret_reaches_the_tool_and_nobody_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The tool has the secret; results, statuses, errors, logs and the broker's files do not."""
     secret = "db://user:zebra-crossing-42@host/x"
@@ -109,6 +114,7 @@ async def test_sealed_secret_reaches_the_tool_and_nobody_else(tmp_path: Path, ca
     assert b"zebra-crossing-42" not in stored
 
 
+@pytest.mark.requirement("sandbox:environment")
 async def test_tool_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the worker's environment reaches the tool, and it does not run as root."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
@@ -130,6 +136,7 @@ async def test_tool_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest
     assert result.data["uid"] != 0
 
 
+@pytest.mark.requirement("identity:scopes")
 async def test_scope_of_the_manifest_is_checked_by_the_worker(tmp_path: Path) -> None:
     """A caller without the tool's own scope is refused by the worker, and the refusal names the scope."""
     async with broker_and_client(tmp_path, scopes=("tool:other:run",)) as mesh, worker_in_process(mesh, [ODD]):

@@ -13,6 +13,7 @@ from toolmesh_sandbox.profiles import profile
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
 
+@pytest.mark.requirement("sandbox:environment")
 async def test_only_the_given_variables_are_in_the_environment(
     user: str, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -28,6 +29,7 @@ async def test_only_the_given_variables_are_in_the_environment(
     assert ended.stdout.decode().splitlines() == ["['LANG', 'PATH', 'PWD']", "False True"], ended
 
 
+@pytest.mark.requirement("sandbox:files")
 async def test_files_that_are_not_the_systems_do_not_exist(user: str, base: Path) -> None:
     """Homes, service data, secrets, other calls' folders and most of /etc are absent under standard."""
     code = (
@@ -46,12 +48,14 @@ async def test_files_that_are_not_the_systems_do_not_exist(user: str, base: Path
     assert users == "2 2"
 
 
+@pytest.mark.requirement("sandbox:processes")
 async def test_no_process_of_the_host_is_visible(user: str, base: Path) -> None:
     """The process table inside holds bubblewrap's pid 1 and the tool."""
     ended = await run_as(user, base, "import os; print([p for p in os.listdir('/proc') if p.isdigit()], os.getuid())")
     assert ended.stdout.decode() == "['1', '2'] 1000\n", ended
 
 
+@pytest.mark.requirement("sandbox:files")
 async def test_the_workspace_of_another_call_is_not_visible(base: Path) -> None:
     """While one call runs with a file in its workspace and in /tmp, another finds neither anywhere, nor later one."""
     keep = "open('of-another-call', 'w'); open('/tmp/of-another-call', 'w'); open('ready', 'w'); import time; time.sleep(60)"
@@ -72,6 +76,7 @@ async def test_the_workspace_of_another_call_is_not_visible(base: Path) -> None:
         assert ended.stdout.decode() == "[]\n['input', 'output'] []\n", ended
 
 
+@pytest.mark.requirement("sandbox:files")
 async def test_only_the_workspace_and_tmp_can_be_written(user: str, base: Path) -> None:
     """A file can be made in /work and /tmp and in no other folder that exists inside."""
     code = (
@@ -115,6 +120,7 @@ async def test_the_options_and_the_environment_are_in_no_argument_vector(base: P
             assert processes_with(b"canary-of-the-call") == []
 
 
+@pytest.mark.requirement("sandbox:network")
 async def test_restrictive_has_no_network_not_even_loopback(user: str, base: Path) -> None:
     """A listener on the host's loopback can't be reached, and there is no other interface."""
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
@@ -157,6 +163,7 @@ async def test_permissive_shows_more_but_no_home_no_run_and_nothing_hidden(user:
 
 
 @needs_root
+@pytest.mark.requirement("sandbox:dropped-uid")
 async def test_a_root_workers_tool_runs_under_a_uid_of_its_own(base: Path) -> None:
     """Seen from the host, no two running calls share a uid, and none is root."""
     async with (

@@ -153,6 +153,7 @@ async def test_calls_killed_at_any_moment_of_their_start_leave_nothing(base: Pat
         assert _bubblewraps(base) == []
 
 
+@pytest.mark.requirement("sandbox:processes")
 async def test_a_hundred_calls_leave_no_process_zombie_mount_descriptor_or_folder(base: Path) -> None:
     """Counted before and after, four at a time."""
     async with sandbox(base) as backend:

@@ -42,6 +42,7 @@ async def test_open_files_are_limited(user: str, base: Path) -> None:
     assert ended.stdout.decode() == "24 True\n", ended
 
 
+@pytest.mark.requirement("sandbox:limits")
 async def test_processes_are_limited_inside_the_sandbox(user: str, base: Path) -> None:
     """Forking stops at the limit, which counts this sandbox alone, and the end is clean."""
     code = (
@@ -64,6 +65,7 @@ async def test_a_process_over_its_cpu_limit_is_ended(base: Path) -> None:
     assert (ended.signal, ended.timed_out) == (24, False)
 
 
+@pytest.mark.requirement("sandbox:limits")
 async def test_no_limit_can_be_raised(user: str, base: Path) -> None:
     """Every hard limit is finite and stays."""
     code = (

@@ -25,6 +25,7 @@ def fake_bwrap(base: Path, text: str) -> Path:
     return program
 
 
+@pytest.mark.requirement("sandbox:refused")
 async def test_a_machine_that_refuses_namespaces_is_told_by_name(base: Path) -> None:
     """Nothing is handed out; the error names the option and the way round."""
     program = fake_bwrap(base, SCRIPT.format(said="No permissions to create new namespace, likely because"))

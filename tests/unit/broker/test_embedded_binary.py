@@ -25,6 +25,7 @@ def install_wheel(folder: Path, version: str = "2.15.1", record: str = "bin/nats
     return str(folder)
 
 
+@pytest.mark.requirement("up:pinned-server")
 def test_the_installed_wheel_is_the_pinned_one() -> None:
     """The server in this environment has the version and the hash that the code knows."""
     found = find_server_binary({"PATH": ""})
@@ -46,6 +47,7 @@ def test_path_comes_last(tmp_path: Path) -> None:
     assert (found.path, found.origin) == (path, BinaryOrigin.PATH)
 
 
+@pytest.mark.requirement("up:pinned-server")
 def test_a_changed_wheel_is_refused_although_path_has_a_server(tmp_path: Path) -> None:
     """Another hash is never worked around silently; the message gives both ways out."""
     site = install_wheel(tmp_path / "site")

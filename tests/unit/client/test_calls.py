@@ -311,6 +311,7 @@ async def test_an_unknown_tool_is_refused_at_once(tmp_path: Path) -> None:
             await client.call("echo")
 
 
+@pytest.mark.requirement("broker:queue-limit")
 async def test_a_full_queue_says_when_to_try_again(tmp_path: Path) -> None:
     """RESOURCE_EXHAUSTED with a delay; the call is not followed, and its payloads are removed."""
     async with memory_client(tmp_path) as (hub, client), scripted_worker(worker_broker(hub), {"echo": echo}, slots=0):

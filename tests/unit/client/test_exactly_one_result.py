@@ -111,6 +111,7 @@ async def tell(story: Story, arrivals: list[Event], settings_: ClientSettings) -
 
 @settings(max_examples=60, deadline=None)
 @given(arrivals=events)
+@pytest.mark.requirement("call:one-result")
 def test_one_result_is_delivered_whatever_arrives(settings_of_client: ClientSettings, arrivals: list[Event]) -> None:
     """Duplicates, older attempts, other pools and calls, stored and late results: one comes out, and it never changes."""
     story = Story()

@@ -36,6 +36,7 @@ def keywords(value: object) -> set[str]:
     return set().union(*(keywords(item) for item in value)) if isinstance(value, list) else set()
 
 
+@pytest.mark.requirement("broker:schemas")
 def test_the_folder_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever changes a contract also publishes it."""
     assert main(["--check", str(SCHEMAS)]) == 0

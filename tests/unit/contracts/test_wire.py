@@ -28,6 +28,7 @@ def test_message_survives_a_round_trip(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MESSAGES))
+@pytest.mark.requirement("broker:unknown-major")
 def test_unknown_fields_are_ignored(name: str) -> None:
     """A newer peer may add a field."""
     document = msgspec.json.decode(encode(EXAMPLES[name]))
@@ -36,6 +37,7 @@ def test_unknown_fields_are_ignored(name: str) -> None:
 
 
 @pytest.mark.parametrize("schema", ["invocation/2", "status/1", "", "invocation/1 ", "x" * 10_000])
+@pytest.mark.requirement("broker:unknown-major")
 def test_other_schema_is_refused(schema: str) -> None:
     """Unknown names and majors are refused before the body is read, with a bounded message."""
     with pytest.raises(UnsupportedSchemaError) as caught:

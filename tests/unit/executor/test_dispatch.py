@@ -74,6 +74,7 @@ def code_of(result: CallResult) -> ErrorCode:
     return result.error.code
 
 
+@pytest.mark.requirement("tool:renamed")
 async def test_a_renamed_tool_gets_its_settings_and_secrets(tmp_path: Path) -> None:
     """The worker gets its own name, the exposed name, the clear settings, and a box with the rest."""
     jobs: list[Job] = []
@@ -112,6 +113,7 @@ async def test_a_renamed_tool_gets_its_settings_and_secrets(tmp_path: Path) -> N
         assert setup.ended == [("weather_agent", "city_forecast", Outcome.OK)]
 
 
+@pytest.mark.requirement("identity:scopes")
 async def test_scopes_are_checked_again_at_dispatch(tmp_path: Path) -> None:
     """A tool with scopes needs them, the others only the agent's; nothing is sent for a caller without."""
     async with dispatching(tmp_path) as setup:

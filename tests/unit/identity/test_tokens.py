@@ -119,6 +119,7 @@ def test_leeway_is_bounded(leeway_s: int) -> None:
         verified(TOKEN, leeway_s=leeway_s)
 
 
+@pytest.mark.requirement("identity:tokens")
 def test_the_audience_must_be_this_namespace() -> None:
     """A token for one namespace opens nothing in another."""
     with pytest.raises(TokenInvalidError, match="'lab', not 'production'") as caught:
@@ -233,6 +234,7 @@ def test_a_kid_is_an_id_and_nothing_else(kid: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "None", "NONE", "HS256", "RS256", "ES256", "Ed448", "Ed25519", "", None])
+@pytest.mark.requirement("identity:tokens")
 def test_no_other_algorithm_is_accepted(name: object) -> None:
     """The header can't choose how it is verified, not even with a right EdDSA signature."""
     assert refusal(crafted({**HEADER, "alg": name}, CLAIMS.to_payload())).reason == "wrong_algorithm"
@@ -343,6 +345,7 @@ def test_every_truncation_is_refused() -> None:
 
 
 @given(st.integers(0, len(TOKEN) - 1), st.characters())
+@pytest.mark.requirement("identity:tokens")
 def test_no_mutated_token_verifies(position: int, character: str) -> None:
     """Any one character changed: refused."""
     mutated = TOKEN[:position] + character + TOKEN[position + 1 :]

@@ -116,6 +116,7 @@ def refusal(verifier: Verifier, delivered: Delivered, now: float | None = None) 
     return caught.value
 
 
+@pytest.mark.requirement("call:verified-first")
 def test_forged_calls_are_refused_before_the_body_is_read(issuer: DevelopmentIssuer, verifier: Verifier) -> None:
     """Another body, token, pool, key or no signature: refused, and the body, which is no call at all, is not decoded."""
     good = message(issuer, invocation())

@@ -25,6 +25,7 @@ def manifest(tool_dir: str = "w", executable: str = "prog", **more: str) -> Tool
         ["set/w/prog", "set/w/python/bin/prog", "set/w/prog.py", "w/prog", "w/python/bin/prog", "w/prog.py"],
     ],
 )
+@pytest.mark.requirement("tool:probing")
 def test_probing_order(tmp_path: Path, places: list[str]) -> None:
     """Below the manifest's folder before beside it; plain, then python/bin, then with .py."""
     for place in reversed(places):

@@ -45,6 +45,7 @@ def envelope(result: Any, error: str = "") -> bytes:
         (None, Outcome.OK, "", None),
     ],
 )
+@pytest.mark.requirement("process:results")
 def test_successful_shapes(result: Any, outcome: Outcome, message: str, data: Any) -> None:
     """Marked, unmarked, legacy and plain results all arrive, with the text and the value in their places."""
     returned = read_envelope(envelope(result))
@@ -80,6 +81,7 @@ def test_successful_shapes(result: Any, outcome: Outcome, message: str, data: An
         ),
     ],
 )
+@pytest.mark.requirement("process:results")
 def test_error_shapes(result: Any, outcome: Outcome, code: ErrorCode, message: str, kind: str) -> None:
     """A tool's own error, an unknown status and a wish to sign in are told apart."""
     returned = read_envelope(envelope(result))
@@ -126,6 +128,7 @@ def test_structured_error_is_preferred() -> None:
     "data",
     [b"", b"{", b"[]", b"null", b"{}", b'{"x": 1}', b"\x00", b'{"result": ' + b"[" * 5000 + b"]" * 5000 + b"}"],
 )
+@pytest.mark.requirement("process:results")
 def test_what_is_no_envelope_is_an_error(data: bytes) -> None:
     """Nothing unreadable passes as success."""
     returned = read_envelope(data)

@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ def line(text: object) -> bytes:
 
 
 @given(st.lists(st.text(max_size=30), max_size=8), st.integers(1, 40))
+@pytest.mark.requirement("process:status")
 def test_cut_reads_give_the_same_texts(texts: list[str], size: int) -> None:
     """Where the kernel cuts the bytes makes no difference."""
     data = b"".join(line(text) for text in texts)
@@ -38,6 +40,7 @@ def test_endless_line_is_bounded() -> None:
     assert lines.feed(b"\n" + line("next")) == ["next"]
 
 
+@pytest.mark.requirement("process:status")
 async def test_writer_never_meets_a_pipe_without_reader(tmp_path: Path) -> None:
     """The FIFO takes lines from before the tool opens it until after it has closed it, and loses none at the end."""
     received: list[str] = []

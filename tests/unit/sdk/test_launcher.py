@@ -49,6 +49,7 @@ TOOL = """
 
 
 @pytest.mark.parametrize("package", ["toolmesh_sdk", "sam_tool_sdk"])
+@pytest.mark.requirement("tool:sam-import")
 def test_a_tool_finds_the_sdk_under_both_names(tool: ToolProcess, package: str) -> None:
     """Unmodified tools of the published package run where it is not installed."""
     tool.write(TOOL.format(package=package))
@@ -60,6 +61,7 @@ def test_a_tool_finds_the_sdk_under_both_names(tool: ToolProcess, package: str) 
 
 
 @pytest.mark.parametrize("package", ["toolmesh_sdk", "sam_tool_sdk"])
+@pytest.mark.requirement("tool:sam-import")
 def test_an_sdk_that_the_toolset_brings_along_wins(tool: ToolProcess, package: str) -> None:
     """A pinned release is what its author tested with."""
     (tool.folder / package).mkdir()

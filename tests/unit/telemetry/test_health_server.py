@@ -74,7 +74,7 @@ async def get(server: HealthServer, path: str, method: str = "GET") -> tuple[int
 
 async def room_again(server: HealthServer) -> None:
     """Ask until a connection is served; `serving` bounds the time."""
-    while (await get(server, "/health"))[0] != 200:  # noqa: ASYNC110 - only asking tells
+    while (await get(server, "/health"))[0] != 200:
         await asyncio.sleep(0.01)
 
 
@@ -109,6 +109,7 @@ async def test_ready_when_every_check_says_yes() -> None:
     }
 
 
+@pytest.mark.requirement("watch:health")
 async def test_a_failing_raising_or_hanging_check_is_a_503_with_its_name() -> None:
     """None of them hides another, and no secret gets out of an error."""
     checks = {"good": good, "bad": bad, "raising": raising, "hanging": hanging}

@@ -1,0 +1,102 @@
+"""What toolmesh promises, each with where it is promised. A test carries the id: `@pytest.mark.requirement("call:secrets")`.
+
+`tests/structure/test_requirements.py` fails for a promise without a test, and for a test with an unknown id.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One promise."""
+
+    source: str
+    behaviour: str
+
+
+ONE_CALL = "docs/architecture.md: One call"
+ON_THE_BROKER = "docs/architecture.md: On the broker"
+PROGRAM = "docs/writing-tools.md: The program"
+PROCESS = "docs/writing-tools.md: The process contract"
+MANIFEST = "docs/writing-tools.md: Manifest keys"
+CALLERS = "docs/security.md: Who may call"
+TOOLS = "docs/security.md: What a tool may do"
+OPERATING = "docs/operating.md"
+README = "README.md"
+
+REQUIREMENTS = {
+    "demo:forecast": Requirement(
+        README, "The demo prints the forecast of the example tools and ends with one plain line."
+    ),
+    "cli:exit-codes": Requirement(
+        README, "Exit codes tell ok, tool error, usage, unreachable, denied and time-out apart."
+    ),
+    "cli:streams": Requirement(README, "Statuses are on stderr while the tool runs, the result is on stdout."),
+    "call:shared": Requirement(ONE_CALL, "Workers of a pool share its calls."),
+    "call:verified-first": Requirement(ONE_CALL, "A worker verifies signature and token before it reads the body."),
+    "call:one-winner": Requirement(ONE_CALL, "Of a run and a cancel exactly one wins."),
+    "call:confirm-or-store": Requirement(
+        ONE_CALL, "A result is confirmed by its caller, or stored where the caller finds it."
+    ),
+    "call:one-result": Requirement(ONE_CALL, "A call has exactly one result, whatever arrives."),
+    "call:worker-lost": Requirement(ONE_CALL, "A dead worker's call is answered WORKER_LOST within twice ack_wait."),
+    "call:run-again": Requirement(ONE_CALL, "An idempotent call of a dead worker is run again."),
+    "call:cancelled": Requirement(ONE_CALL, "A queued call is withdrawn, a running one is killed."),
+    "call:deadline": Requirement(
+        ONE_CALL, "A call that nobody takes is reported at its deadline, and never runs later."
+    ),
+    "call:broker-restart": Requirement(ONE_CALL, "A broker that restarts leaves no caller without an answer."),
+    "call:dead-letters": Requirement(
+        ONE_CALL, "What can't be read or proven is moved to the dead letters with the reason."
+    ),
+    "call:sizes": Requirement(ON_THE_BROKER, "Arguments, results and files of any size pass in bounded memory."),
+    "broker:provisioned": Requirement(ON_THE_BROKER, "Streams and buckets are made once and never altered."),
+    "broker:every-lane": Requirement(ON_THE_BROKER, "An idle worker keeps one pull on each of 24 consumers."),
+    "broker:queue-limit": Requirement(
+        ON_THE_BROKER, "A tenant's full queue is refused with advice, and others are not."
+    ),
+    "broker:catalog": Requirement(ON_THE_BROKER, "A later reader knows the whole catalog within a second."),
+    "broker:removed": Requirement(ON_THE_BROKER, "A tool vanishes with its manifest entry, and with its last worker."),
+    "broker:schemas": Requirement(ON_THE_BROKER, "Schemas and examples in schemas/ are those of the code."),
+    "broker:unknown-major": Requirement(ON_THE_BROKER, "Unknown fields are ignored, unknown majors refused."),
+    "tool:probing": Requirement(PROGRAM, "A program is found at three places in two folders, in order."),
+    "tool:sam-import": Requirement(PROGRAM, "`sam_tool_sdk` is this SDK unless the real one is there."),
+    "tool:broken": Requirement(MANIFEST, "A broken tool is named, and its neighbours work."),
+    "tool:twice": Requirement(MANIFEST, "One name in two manifests of a pool is an error that names both files."),
+    "tool:renamed": Requirement(MANIFEST, "`_str_binary` gives one program several names and settings."),
+    "tool:mistakes": Requirement(MANIFEST, "A mistake in a file has file, line, key and the nearest spelling."),
+    "tool:reloaded": Requirement(MANIFEST, "A changed folder is a new version; running calls keep the old one."),
+    "process:results": Requirement(PROCESS, "Every shape of result becomes the right outcome, none a false success."),
+    "process:status": Requirement(PROCESS, "Statuses are neither lost nor glued."),
+    "process:outputs": Requirement(
+        PROCESS, "Output files come back with type and description; hostile ones are refused."
+    ),
+    "process:failures": Requirement(
+        PROCESS, "A crash, a time-out, a silent exit and a lingering process are told apart."
+    ),
+    "identity:tokens": Requirement(
+        CALLERS, "Only a valid EdDSA token of the issuer for this namespace proves anything."
+    ),
+    "identity:signature": Requirement(
+        CALLERS, "A recorded call is worthless with another body, tool, pool, id or deadline."
+    ),
+    "identity:scopes": Requirement(
+        CALLERS, "The scopes of the agent's entry and of the manifest are needed, all of them."
+    ),
+    "identity:sealed": Requirement(CALLERS, "Secrets of a configuration reach the tool and nothing else."),
+    "identity:least-subjects": Requirement(CALLERS, "Each service's credentials work only where they are listed."),
+    "sandbox:files": Requirement(TOOLS, "A tool reads and writes only what its profile shows."),
+    "sandbox:network": Requirement(TOOLS, "`restrictive` has no network, not even loopback."),
+    "sandbox:processes": Requirement(TOOLS, "No other process is seen, and nothing outlives the call."),
+    "sandbox:limits": Requirement(TOOLS, "The limits hold, and none can be raised."),
+    "sandbox:environment": Requirement(TOOLS, "The environment holds only what the contract needs."),
+    "sandbox:dropped-uid": Requirement(TOOLS, "A root worker's tool runs under a user id of its own."),
+    "sandbox:refused": Requirement(TOOLS, "A machine that can't give what was asked for is told what is missing."),
+    "up:one-command": Requirement(
+        OPERATING, "`toolmesh up` starts everything, keeps it running, and drains on Ctrl-C."
+    ),
+    "up:no-orphans": Requirement(OPERATING, "kill -9 of `toolmesh up` leaves no process behind."),
+    "up:pinned-server": Requirement(OPERATING, "The packaged nats-server is pinned by version and SHA-256."),
+    "up:private": Requirement(OPERATING, "The embedded server is on loopback, in a 0700 folder with a lock."),
+    "watch:health": Requirement(OPERATING, "/health, /ready and /metrics answer, and name what is wrong."),
+}
