@@ -1,6 +1,8 @@
 """Confirm or store: a result is with its executor, or kept, before its call leaves the queue."""
 
 import asyncio
+import contextlib
+import itertools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -19,6 +21,7 @@ __all__ = ["Settlement"]
 _log: Final = get_logger(__name__)
 _CONFIRM_S: Final = 5.0
 _RETRY_S: Final = (0.1, 0.3, 1.0, 2.0)
+_ACK_TRIES: Final = 5
 _REMEMBERED: Final = 10_000
 
 
@@ -56,7 +59,9 @@ class Settlement:
         self._settled[invocation.id] = None
         if len(self._settled) > _REMEMBERED:
             self._settled.popitem(last=False)
-        await _persistently(delivery.ack)
+        # Without an acknowledgement the call comes again, and is known to be settled.
+        with contextlib.suppress(BrokerError):
+            await _persistently(delivery.ack, tries=_ACK_TRIES)
 
     async def deliver(self, invocation: Invocation, result: Result, sender: ReplySender) -> None:
         """Have the executor confirm a result, or store it; goes on trying while the broker is away."""
@@ -71,14 +76,14 @@ class Settlement:
         await _persistently(confirm_or_store)
 
 
-async def _persistently(operation: Callable[[], Awaitable[None]]) -> None:
-    tries = 0
-    while True:
+async def _persistently(operation: Callable[[], Awaitable[None]], tries: int | None = None) -> None:
+    for number in itertools.count(1):
         try:
             await operation()
         except BrokerError as error:
+            if number == tries:
+                raise
             _log.warning("the broker did not take it, trying again", reason=str(error))
-            await asyncio.sleep(_RETRY_S[min(tries, len(_RETRY_S) - 1)])
-            tries += 1
+            await asyncio.sleep(_RETRY_S[min(number, len(_RETRY_S)) - 1])
         else:
             return
