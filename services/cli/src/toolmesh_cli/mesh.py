@@ -66,7 +66,6 @@ class _Plan:
     """What was found before anything starts."""
 
     options: MeshOptions
-    manifests: tuple[Path, ...]
     agents: tuple[Path, ...]
 
     @property
@@ -114,7 +113,7 @@ def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
     if elsewhere:
         terminal.warning(f"not for pool {options.pool}, so not served: {', '.join(elsewhere)}")
     terminal.step("tools", f"{len(tools)} in {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
-    return _Plan(options, tuple(manifest.path for manifest in manifests), find_agent_files(options.agents))
+    return _Plan(options, find_agent_files(options.agents))
 
 
 def _make_private(folder: Path) -> None:
@@ -135,9 +134,11 @@ async def _provisioned(broker: BrokerAccess, pool: str) -> AsyncIterator[None]:
 
 def _write_programs(plan: _Plan, broker: BrokerAccess, issuer: DevelopmentIssuer) -> list[ChildProgram]:
     folder = plan.options.data_folder
+    # The places as they were given, not the manifests found there now: toolsets that are added later are served too.
+    places = [place.absolute() for place in plan.options.tools]
     programs = []
     for worker in plan.workers:
-        config = worker_config(plan.options, worker.id, broker.connection(worker), plan.manifests, issuer)
+        config = worker_config(plan.options, worker.id, broker.connection(worker), places, issuer)
         path = write_config(folder, worker.id, config)
         programs.append(_program(worker.id, "toolmesh_runtime", path, folder, worker_environment()))
     config = executor_config(plan.options, _EXECUTOR.id, broker.connection(_EXECUTOR), plan.agents, issuer)

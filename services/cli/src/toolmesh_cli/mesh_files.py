@@ -31,7 +31,7 @@ def worker_config(
     options: MeshOptions,
     worker_id: str,
     connection: ConnectionSettings,
-    manifests: Sequence[Path],
+    toolsets: Sequence[Path],
     issuer: DevelopmentIssuer,
 ) -> dict[str, Any]:
     """Return one worker's configuration."""
@@ -40,7 +40,7 @@ def worker_config(
         "pool": options.pool,
         "worker_id": worker_id,
         "broker": _broker(connection),
-        "toolsets": [str(path) for path in manifests],
+        "toolsets": [str(path) for path in toolsets],
         "sandbox": {"mode": options.sandbox} | ({"allow_direct": True} if options.sandbox == "direct" else {}),
         "keys": {
             "issuer": str(issuer.issuer_public_file),

@@ -158,6 +158,7 @@ def _discovery(config: WorkerConfig, folder: Path, confinement: Confinement, bas
         default_timeout_s=config.default_timeout_seconds,
         default_profile=config.sandbox.default_profile,
         default_python=config.sandbox.python,
+        retry_s=config.reconcile_seconds,
     )
     return Discovery(settings, confinement)
 
@@ -183,6 +184,7 @@ def _worker(
         settlement=Settlement(broker, name, metrics),
         tool_calls=ToolCalls(
             worker=name,
+            broker=broker,
             confinement=discovery.confinement,
             payloads=broker.payloads(config.pool),
             limits=config.limits,

@@ -3,27 +3,34 @@
 import asyncio
 import hashlib
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from toolmesh_broker.catalog import CatalogPublisher
+from toolmesh_contracts.envelopes.catalog import ToolProblem
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.toolsets.discovery import Discovery
+from toolmesh_runtime.toolsets.loaded_tool import Inventory
 from toolmesh_telemetry.logs import get_logger
 
 __all__ = ["ToolsetUpdates"]
 
 _log: Final = get_logger(__name__)
 _POLL_S: Final = 1.0
+_SETTLE_S: Final = 0.25
+"""Files that don't change for this long are taken to be whole."""
+_PATIENCE_S: Final = 10.0
+"""Files that never settle are read as they are after this long."""
 _MAX_ENTRIES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsetUpdates:
-    """Reads the folders again when a file in them changes, and from time to time in any case."""
+    """Reads the folders again when a file in them changes or a schema is too old, and now and then in any case."""
 
     pool: str
     worker: str
@@ -33,7 +40,7 @@ class ToolsetUpdates:
     reconcile_s: float
 
     def publish(self) -> None:
-        """Say in the catalog what the last reading gave."""
+        """Say in the catalog what is served."""
         inventory = self.discovery.inventory
         self.publisher.set(tool.entry(self.pool, self.worker) for tool in inventory.tools.values())
         self.metrics.tools.set(len(inventory.tools))
@@ -41,40 +48,69 @@ class ToolsetUpdates:
 
     async def follow(self) -> None:
         """Go on until cancelled."""
-        loop = asyncio.get_running_loop()
         seen = b""
-        next_reading = loop.time() + self.reconcile_s
+        next_reading = time.monotonic() + self.reconcile_s
         while True:
             # The first round reads everything again: a change since the first reading could have gone unseen.
             now = await asyncio.to_thread(self.fingerprint)
-            if now == seen and loop.time() < next_reading:
+            if now == seen and time.monotonic() < min(next_reading, self.discovery.schema_due_at()):
                 await asyncio.sleep(_POLL_S)
                 continue
-            changed, seen = now != seen, now
-            next_reading = loop.time() + self.reconcile_s
+            seen = await self._update(now, time.monotonic() + _PATIENCE_S)
+            next_reading = time.monotonic() + self.reconcile_s
+            await asyncio.sleep(_SETTLE_S)
+
+    async def _update(self, seen: bytes, patient_until: float) -> bytes:
+        """Serve what the folders hold once they are at rest; return their fingerprint.
+
+        An editor truncates a file and then writes it, or moves another one into its place; a deployment copies file by
+        file. So nothing is served that was read while files changed.
+        """
+        while True:
+            seen = await self._settled(seen, patient_until)
             before = self.discovery.inventory
             try:
-                inventory = await self.discovery.read()
+                inventory = await self.discovery.read_again()
             except ToolmeshError as error:
-                # A folder that is half written now: what was served before goes on.
                 _log.error("toolsets can't be read, the former ones stay", reason=str(error))
-                continue
-            self.publish()
-            if changed and inventory != before:
-                _log.info("toolsets read again", tools=len(inventory.tools), problems=len(inventory.problems))
+                inventory = Inventory(before.tools, (_problem(error),))
+            now = await asyncio.to_thread(self.fingerprint)
+            if now == seen or time.monotonic() > patient_until:
+                break
+            seen = now
+        self.discovery.adopt(inventory)
+        self.publish()
+        if inventory != before:
+            _log.info("toolsets read again", tools=len(inventory.tools), problems=len(inventory.problems))
+        return seen
+
+    async def _settled(self, seen: bytes, patient_until: float) -> bytes:
+        while time.monotonic() < patient_until:
+            await asyncio.sleep(_SETTLE_S)
+            now = await asyncio.to_thread(self.fingerprint)
+            if now == seen:
+                break
+            seen = now
+        return seen
 
     def fingerprint(self) -> bytes:
-        """Digest names, sizes and times of all files that a reading looks at."""
+        """Digest names, sizes, times and identities of all files that a reading looks at."""
         digest = hashlib.sha256()
         for number, (path, found) in enumerate(_files(self.discovery.folders())):
             if number > _MAX_ENTRIES:
                 break
-            digest.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\0{found.st_mode}\0".encode(errors="replace"))
+            # A file moved into another's place may have its size and time of change.
+            seen = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_mode, found.st_ino)
+            digest.update(f"{path}\0{seen}\0".encode(errors="replace"))
         return digest.digest()
 
 
+def _problem(error: ToolmeshError) -> ToolProblem:
+    return ToolProblem(source="toolsets", tool="", code=error.code, message=str(error))
+
+
 def _files(folders: Iterable[Path]) -> Iterable[tuple[str, os.stat_result]]:
-    for top in folders:
+    for top in sorted(folders):
         for folder, names, files in os.walk(top):
             names[:] = sorted(name for name in names if name not in {"__pycache__", ".git"})
             for name in (*names, *sorted(files)):

@@ -1,31 +1,30 @@
 """Reads the toolset folders: manifests, programs, snapshots, schemas. A broken tool never costs its neighbours."""
 
 import asyncio
+import contextlib
 import logging
-import os
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.envelopes.catalog import ToolProblem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, ToolManifest, load_manifest
-from toolmesh_contracts.tool_description import ToolDescriptions
 from toolmesh_runtime.process.confinement import Confinement, ToolProgram
 from toolmesh_runtime.toolsets.loaded_tool import Inventory, LoadedTool
 from toolmesh_runtime.toolsets.locate import ProgramMissingError, find_manifests, find_program
-from toolmesh_runtime.toolsets.schema_probe import ProbeError, describe_program
+from toolmesh_runtime.toolsets.own_name import own_name
+from toolmesh_runtime.toolsets.program_publishing import ProgramDefaults, publish_program
+from toolmesh_runtime.toolsets.schema_cache import SchemaCache
 from toolmesh_sandbox.errors import SandboxError
-from toolmesh_sandbox.limits import ResourceLimits
-from toolmesh_sandbox.profiles import profile
-from toolmesh_sandbox.published import publish_tree
 
 __all__ = ["Discovery", "DiscoverySettings"]
 
 _log: Final = logging.getLogger(__name__)
-_PROBES_AT_ONCE: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +39,8 @@ class DiscoverySettings:
     default_timeout_s: float
     default_profile: str
     default_python: str
+    retry_s: float = 300.0
+    """A program that could not describe itself is asked again after this long, even if nothing has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,107 +54,93 @@ class _Located:
 
     @property
     def source(self) -> str:
-        return f"{self.path.parent.name}/{self.path.name}: {self.name}"
+        return f"{_short(self.path)}: {self.name}"
 
 
-_Answer = ToolDescriptions | ToolmeshError | SandboxError
-
-
-@dataclass(slots=True)
 class Discovery:
-    """Reads the folders again and again; a program that has not changed is not asked again.
+    """Reads the folders again and again; a program that has not changed is not asked again before it is time.
 
     Attributes:
-        inventory: What the last reading gave.
+        settings: What to read.
+        confinement: The sandbox in which programs are asked.
+        inventory: What is served.
     """
 
-    settings: DiscoverySettings
-    confinement: Confinement
-    inventory: Inventory = field(default_factory=Inventory)
-    _answers: dict[ToolProgram, _Answer] = field(default_factory=dict)
-    _sources: set[Path] = field(default_factory=set)
+    def __init__(self, settings: DiscoverySettings, confinement: Confinement) -> None:
+        self.settings = settings
+        self.confinement = confinement
+        self.inventory = Inventory()
+        self._schemas = SchemaCache(confinement, settings.probe_limit_s, settings.retry_s)
+        self._sources: set[Path] = set()
 
     async def read(self) -> Inventory:
-        """Read everything, and replace the inventory.
+        """Read everything for the first time, and serve it.
 
         Raises:
             ConfigError: two manifests define the same tool in this pool, a manifest can't be read at all, or a given
                 folder holds none.
         """
         manifests = [load_manifest(path) for path in find_manifests(self.settings.toolsets)]
-        check_duplicate_tools(manifests)
-        problems = [problem for manifest in manifests for problem in _manifest_problems(manifest)]
-        located: list[_Located] = []
-        for manifest in manifests:
-            for name, tool in manifest.tools.items():
-                if tool.pool != self.settings.pool:
-                    continue
-                try:
-                    program = await asyncio.to_thread(self._publish, manifest.path, name, tool)
-                    located.append(_Located(manifest.path, name, tool, program))
-                except (ToolmeshError, SandboxError) as error:
-                    problems.append(_problem(manifest.path, name, error))
-        await self._ask({each.program for each in located})
-        tools: dict[str, LoadedTool] = {}
-        for each in located:
-            try:
-                tools[each.name] = self._loaded(each)
-            except (ToolmeshError, SandboxError) as error:
-                problems.append(_problem(each.path, each.name, error))
-        self.inventory = Inventory(tools, tuple(problems))
+        self.inventory = await _Reading(self).of(manifests)
         return self.inventory
+
+    async def read_again(self) -> Inventory:
+        """Read everything anew, without serving it yet: that is `adopt`'s part.
+
+        What was served stays if its successor can't be: the reason is among the problems. What is no longer there goes.
+
+        Raises:
+            ConfigError: two manifests define the same tool in this pool.
+        """
+        reading = _Reading(self)
+        return await reading.of(reading.usable_manifests())
+
+    def adopt(self, inventory: Inventory) -> None:
+        """Serve what a reading gave."""
+        self.inventory = inventory
+
+    def schema_due_at(self) -> float:
+        """Return when (`time.monotonic`) a program has to be asked again although nothing has changed."""
+        return self._schemas.due_at
 
     def folders(self) -> set[Path]:
         """Return the folders whose files decide what the next reading gives."""
-        folders = {path if path.is_dir() else path.parent for path in self.settings.toolsets}
-        return folders | self._sources
+        folders = set(self._sources)
+        for place in self.settings.toolsets:
+            with contextlib.suppress(ConfigError):  # nothing there now
+                folders |= {manifest.parent for manifest in find_manifests([place])}
+        return folders
+
+    async def publish(self, manifest: Path, name: str, tool: ToolManifest) -> ToolProgram:
+        """Find and copy a tool's program; errors as `find_program` and `publish_program`."""
+        return await asyncio.to_thread(self._publish, manifest, name, tool)
 
     def _publish(self, manifest: Path, name: str, tool: ToolManifest) -> ToolProgram:
         found = find_program(manifest, name, tool)
         self._sources.add(found.folder)
-        folder = publish_tree(found.folder, self.settings.base, "toolset")
-        if not found.is_python and not os.access(folder / found.path, os.X_OK):
-            raise ProgramMissingError(
-                f"{found.folder / found.path} is not executable and no Python file",
-                hint="make it executable, or set `runtime: python` in the manifest",
-            )
-        policy = profile(tool.sandbox_profile or self.settings.default_profile)
-        self.confinement.backend.check(policy)
-        return ToolProgram(
-            folder=folder,
-            path=found.path,
-            python=(tool.python or self.settings.default_python) if found.is_python else None,
-            policy=policy.with_limits(ResourceLimits(**tool.resource_limits.model_dump())),
-        )
+        defaults = ProgramDefaults(profile=self.settings.default_profile, python=self.settings.default_python)
+        return publish_program(found, tool, self.settings.base, self.confinement.backend, defaults)
 
-    async def _ask(self, programs: set[ToolProgram]) -> None:
-        gate = asyncio.Semaphore(_PROBES_AT_ONCE)
+    async def ask(self, located: Iterable[_Located]) -> None:
+        """Have an answer of each tool's program that is not too old."""
+        refresh: dict[ToolProgram, float | None] = {}
+        for each in located:
+            wanted = [refresh.get(each.program), each.manifest.schema_refresh_seconds]
+            refresh[each.program] = min((seconds for seconds in wanted if seconds is not None), default=None)
+        await self._schemas.ask(refresh)
 
-        async def ask(program: ToolProgram) -> _Answer:
-            async with gate:
-                try:
-                    return await describe_program(self.confinement, program, limit_s=self.settings.probe_limit_s)
-                except (ToolmeshError, SandboxError) as error:
-                    return error
-
-        known = {program: self._answers[program] for program in programs if program in self._answers}
-        async with asyncio.TaskGroup() as group:
-            asked = {program: group.create_task(ask(program)) for program in programs - known.keys()}
-        self._answers = known | {program: task.result() for program, task in asked.items()}
-
-    def _loaded(self, located: _Located) -> LoadedTool:
-        answer = self._answers[located.program]
-        if isinstance(answer, Exception):
-            raise answer
-        own_name = _own_name(located.name, answer)
-        version = located.program.folder.name
+    def loaded(self, located: _Located) -> LoadedTool:
+        """Return a tool whose program has answered; raises why it has not."""
+        answer = self._schemas.answer(located.program)
+        name = own_name(located.name, answer)
+        version, description = located.program.folder.name, answer.tools[name]
         before = self.inventory.tools.get(located.name)
-        unchanged = before is not None and before.version == version
+        unchanged = before is not None and (before.version, before.description) == (version, description)
         return LoadedTool(
             name=located.name,
-            own_name=own_name,
+            own_name=name,
             manifest=located.manifest,
-            description=answer.tools[own_name],
+            description=description,
             program=located.program,
             version=version,
             source=located.source,
@@ -162,34 +149,94 @@ class Discovery:
         )
 
 
-def _own_name(name: str, answer: ToolDescriptions) -> str:
-    """Return the program's own name of a manifest's tool: the same one, or that of its only tool."""
-    if name in answer.problems:
-        raise ProbeError(answer.problems[name])
-    if name in answer.tools:
-        return name
-    if len(answer.tools) + len(answer.problems) == 1:
-        only = next(iter(answer.tools), "")
-        if only:
-            return only
-        raise ProbeError(next(iter(answer.problems.values())))
-    raise ProbeError(f"its program has the tools {', '.join(sorted(answer.tools))}, not {name!r}")
+class _Reading:
+    """One reading of the folders: the tools found so far, and what is wrong."""
+
+    def __init__(self, discovery: Discovery) -> None:
+        self._discovery = discovery
+        self._tools: dict[str, LoadedTool] = {}
+        self._problems: list[ToolProblem] = []
+
+    def usable_manifests(self) -> list[Manifest]:
+        """Load what can be loaded; the tools of a manifest that is there but can't be used stay as they were."""
+        manifests: list[Manifest] = []
+        paths: dict[Path, None] = {}
+        for place in self._discovery.settings.toolsets:
+            try:
+                paths |= dict.fromkeys(find_manifests([place]))
+            except ConfigError as error:
+                if not place.is_dir():  # an empty folder of toolset folders is no mistake: the last one was removed
+                    self._note_all(place, error.problems)
+        for path in paths:
+            try:
+                manifests.append(load_manifest(path))
+            except ConfigError as error:
+                former = [name for name, tool in self._former().items() if tool.source.startswith(f"{_short(path)}: ")]
+                self._tools |= {name: self._former()[name] for name in former}
+                self._note_all(path, error.problems)
+        return manifests
+
+    async def of(self, manifests: list[Manifest]) -> Inventory:
+        """Return what these manifests give, in their order. Raises ConfigError for a tool that is defined twice."""
+        check_duplicate_tools(manifests)
+        located: list[_Located] = []
+        for manifest in manifests:
+            self._manifest_problems(manifest)
+            for name, tool in manifest.tools.items():
+                if tool.pool != self._discovery.settings.pool:
+                    continue
+                try:
+                    program = await self._discovery.publish(manifest.path, name, tool)
+                except (ToolmeshError, SandboxError) as error:
+                    self._left_out(manifest.path, name, error)
+                else:
+                    located.append(_Located(manifest.path, name, tool, program))
+        await self._discovery.ask(located)
+        for each in located:
+            try:
+                self._tools[each.name] = self._discovery.loaded(each)
+            except (ToolmeshError, SandboxError) as error:
+                self._left_out(each.path, each.name, error)
+        return Inventory(self._tools, tuple(self._problems))
+
+    def _former(self) -> dict[str, LoadedTool]:
+        return dict(self._discovery.inventory.tools)
+
+    def _keep_former(self, name: str) -> str:
+        """Go on with what was served under this name; return what to add to the problem's message."""
+        former = self._former().get(name)
+        if former is None:
+            return ""
+        self._tools[name] = former
+        return f"; the former version {former.version[:8]} is still served"
+
+    def _left_out(self, manifest: Path, name: str, error: ToolmeshError | SandboxError) -> None:
+        kept = "" if isinstance(error, ProgramMissingError) else self._keep_former(name)
+        code = error.code if isinstance(error, ToolmeshError) else ErrorCode.SANDBOX_UNAVAILABLE
+        problem = ToolProblem(source=_short(manifest), tool=name, code=ErrorCode(code), message=f"{error}{kept}")
+        if problem not in self._discovery.inventory.problems:
+            details = getattr(error, "log", "")
+            _log.warning("tool %s of %s: %s%s", name, manifest, error, kept, extra={"details": details})
+        self._problems.append(problem)
+
+    def _manifest_problems(self, manifest: Manifest) -> None:
+        for problem in manifest.problems:
+            name = str(problem.path[1]) if len(problem.path) > 1 else ""
+            kept = self._keep_former(name)
+            self._note(manifest.path, name, f"{problem}{kept}")
+
+    def _note_all(self, path: Path, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self._note(path, "", str(problem))
+
+    def _note(self, path: Path, tool: str, message: str) -> None:
+        code = ErrorCode.INVALID_CONFIGURATION
+        problem = ToolProblem(source=_short(path), tool=tool, code=code, message=message)
+        if problem not in self._discovery.inventory.problems:
+            _log.warning("%s", message)
+        self._problems.append(problem)
 
 
-def _manifest_problems(manifest: Manifest) -> list[ToolProblem]:
-    return [
-        ToolProblem(
-            source=f"{manifest.path.parent.name}/{manifest.path.name}",
-            tool=str(problem.path[1]) if len(problem.path) > 1 else "",
-            code=ErrorCode.INVALID_CONFIGURATION,
-            message=str(problem),
-        )
-        for problem in manifest.problems
-    ]
-
-
-def _problem(manifest: Path, name: str, error: ToolmeshError | SandboxError) -> ToolProblem:
-    code = error.code if isinstance(error, ToolmeshError) else ErrorCode.SANDBOX_UNAVAILABLE
-    _log.warning("tool %s of %s is left out: %s", name, manifest, error, extra={"details": getattr(error, "log", "")})
-    source = f"{manifest.parent.name}/{manifest.name}"
-    return ToolProblem(source=source, tool=name, code=ErrorCode(code), message=str(error))
+def _short(path: Path) -> str:
+    """Name a file for messages that leave this machine: no host path."""
+    return f"{path.parent.name}/{path.name}"

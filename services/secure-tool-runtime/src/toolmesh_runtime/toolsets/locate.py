@@ -94,9 +94,11 @@ def _is_python(path: Path, tool: ToolManifest) -> bool:
     if path.suffix == ".py":
         return True
     with path.open("rb") as file:
-        first, _, _ = file.read(_SHEBANG_BYTES).partition(b"\n")
+        first, _, second = file.read(_SHEBANG_BYTES).partition(b"\n")
     if not first.startswith(b"#!"):
         return False
+    if first.split()[0] == b"#!/bin/sh" and second.startswith(b"'''exec' "):
+        return True  # how pip writes the path of an interpreter that is too long for a first line, or has blanks
     words = first[2:].split()
     names = [os.path.basename(word) for word in words[:3]]  # noqa: PTH119 - bytes, and often no path
     return any(name.startswith(b"python") for name in names)
