@@ -184,7 +184,6 @@ def _worker(
         settlement=Settlement(broker, name, metrics),
         tool_calls=ToolCalls(
             worker=name,
-            broker=broker,
             confinement=discovery.confinement,
             payloads=broker.payloads(config.pool),
             limits=config.limits,
