@@ -63,6 +63,7 @@ tools:
     pool: documents
     lane: bulk
     egress: ["*.Example.com", "10.0.0.5:8080"]
+    compat: strict
     python: /opt/python/bin/python3
 """
     tool = load(tmp_path, text).tools["heavy_pdf"]
@@ -88,7 +89,7 @@ tools:
         ("{executable: x, timeout_seconds: -1}", "greater than 0"),
         ("{executable: x, timeout_seconds: 1000000000}", "less than or equal to 86400"),
         ("{executable: x, timeout_seconds: true}", "not true or false"),
-        ("{executable: x, timeout_second: 3}", "unknown key; allowed: egress,"),
+        ("{executable: x, timeout_second: 3}", "unknown key; allowed: compat,"),
         ("{executable: x, timeout_second: 3}", "did you mean 'timeout_seconds'?"),
         ("{executable: x, max_attempts: 2}", "needs `idempotent: true`"),
         ("{executable: x, max_attempts: true}", "not true or false"),
@@ -97,6 +98,7 @@ tools:
         ("{executable: x, egress: ['example.com:0']}", "a host is needed"),
         ("{executable: x, egress: ['*']}", "a host is needed"),
         ("{executable: x, pool: a.b}", "this name is not allowed; use 1 to 64"),
+        ("{executable: x, compat: loose}", "allowed: repair, strict"),
         ("{executable: x, lane: fast}", "allowed: interactive, normal, bulk"),
         ("{executable: x, python: python3}", "an absolute path"),
         ("{executable: x, resource_limits: {max_open_files: 0}}", "greater than or equal to 1"),

@@ -125,7 +125,7 @@ def test_a_console_script_without_an_ending_runs(tool: ToolProcess) -> None:
 def test_without_a_script_the_launcher_prints_its_usage() -> None:
     """Nothing to run is a mistake of the host."""
     done = subprocess.run([sys.executable, LAUNCHER], capture_output=True, text=True, check=False, timeout=30)
-    assert (done.returncode, done.stderr) == (1, "usage: launch.py SCRIPT ARGUMENTS...\n")
+    assert (done.returncode, done.stderr) == (1, "usage: launch.py [--strict] SCRIPT ARGUMENTS...\n")
 
 
 HEAVY = ["asyncio", "dataclasses", "inspect", "logging", "pathlib", "socket", "subprocess", "traceback", "typing"]

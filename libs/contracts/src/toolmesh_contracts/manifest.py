@@ -84,6 +84,9 @@ class ToolManifest(ConfigModel):
     """Default urgency of calls: interactive, normal or bulk."""
     egress: tuple[HostPattern, ...] = ()
     """Hosts that the tool may reach, such as `api.example.com:443` or `*.example.com`; empty: the profile decides."""
+    compat: Literal["repair", "strict"] = "repair"
+    """How a tool with a published SDK of its own runs: `repair` fills parameters which that SDK misses, and checks and
+    converts arguments before the start; `strict` leaves all that exactly as the SDK does it."""
     python: AbsolutePath | None = None
     """Interpreter of a Python tool. None: the worker's `sandbox.python` (/usr/bin/python3)."""
 
