@@ -101,8 +101,8 @@ def cases_of_broker() -> Iterator[Case]:
         yield case(f"$KV.{SUBJECTS.heartbeat_bucket()}.{heartbeat}", {executor})
     yield case(SUBJECTS.invoke("gamma", Lane.NORMAL, "agent", "user"), NOBODY)
     yield case(SUBJECTS.reply("gamma", "one", CALL), NOBODY, {ONE})
+    yield case(SUBJECTS.model(), {A1, A2, B1}, set(EXECUTORS))
     for later in (
-        SUBJECTS.model(),
         SUBJECTS.mint(),
         SUBJECTS.task("agent"),
         SUBJECTS.event("task"),

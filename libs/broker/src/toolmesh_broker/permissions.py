@@ -53,7 +53,7 @@ def permissions_for(identity: Identity, subjects: Subjects, pools: Iterable[str]
             return Permissions((f"{_API}.>",), (inbox,), may_answer=False)
         case Executor():
             requests = executor_requests(subjects, pools, identity.id)
-            heard: tuple[str, ...] = (subjects.replies_to(identity.id),)
+            heard: tuple[str, ...] = (subjects.replies_to(identity.id), subjects.model())
         case Worker():
             requests = worker_requests(subjects, identity.pool, identity.id)
             heard = _to_workers(subjects, identity.pool, identity.id)
@@ -77,6 +77,7 @@ def worker_requests(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[
         *_payloads(subjects, pool),
         Request(f"{root}.dead.{pool}.*"),
         Request(f"{root}.reply.{pool}.*.*", owner=EXECUTOR_ACCOUNT),
+        Request(subjects.model(), owner=EXECUTOR_ACCOUNT),
     )
 
 

@@ -184,6 +184,7 @@ def _worker(
         settlement=Settlement(broker, name, metrics),
         tool_calls=ToolCalls(
             worker=name,
+            broker=broker,
             confinement=discovery.confinement,
             payloads=broker.payloads(config.pool),
             limits=config.limits,

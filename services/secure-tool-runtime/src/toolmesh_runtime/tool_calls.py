@@ -1,7 +1,9 @@
 """Runs the tool of an admitted call, and makes its result."""
 
+import asyncio
 import errno
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,7 +12,7 @@ import msgspec
 
 from toolmesh_broker.claim_check import check_in
 from toolmesh_broker.ledger import KEPT_AFTER_DEADLINE_S
-from toolmesh_broker.ports import PayloadStore
+from toolmesh_broker.ports import Broker, PayloadStore
 from toolmesh_broker.reply_sender import ReplySender
 from toolmesh_broker.ttl import seconds_until
 from toolmesh_contracts.envelopes.invocation import Invocation
@@ -20,12 +22,16 @@ from toolmesh_contracts.wire import check_json_object, encode
 from toolmesh_contracts.worker_config import WorkerLimits
 from toolmesh_identity.claims import Claims
 from toolmesh_runtime.admission import AdmittedCall
+from toolmesh_runtime.arguments.rules import CheckedArguments
 from toolmesh_runtime.artifacts import place_artifacts, read_payload, store_outputs
 from toolmesh_runtime.metrics import WorkerMetrics
+from toolmesh_runtime.model_calls import ModelCalls
 from toolmesh_runtime.outcome import failed_result, redacted, run_result
 from toolmesh_runtime.process.confinement import Confinement
+from toolmesh_runtime.process.model_socket import AskModel
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
-from toolmesh_runtime.process.tool_run import FinishedRun, RunLimits, run_tool
+from toolmesh_runtime.process.static_credential import static_credential
+from toolmesh_runtime.process.tool_run import STOP_GRACE_S, FinishedRun, RunLimits, run_tool
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
 from toolmesh_sandbox.errors import SandboxError, SandboxExhaustedError
 from toolmesh_sandbox.outputs import OutputLimits
@@ -38,6 +44,8 @@ __all__ = ["ToolCalls"]
 _log: Final = get_logger(__name__)
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LARGEST_MESSAGE: Final = 512 * 1024
+_CHECKED_AT_ONCE: Final = 64 * 1024
+"""Larger arguments are checked in a thread."""
 _PINNED: Final = ("id", "work_email")
 
 
@@ -51,6 +59,8 @@ class ToolCalls:
     limits: WorkerLimits
     redactor: Redactor
     metrics: WorkerMetrics
+    broker: Broker | None = None
+    """Carries questions to the model; None: tools can't ask one."""
 
     async def run(
         self,
@@ -63,6 +73,7 @@ class ToolCalls:
     ) -> Result:
         """Run the tool once. Whatever goes wrong is a result, but cancellation."""
         invocation = call.invocation
+        secrets = (*secrets, *static_credential(config).secrets)
         try:
             with self.redactor.hiding(secrets):
                 return await self._run(call, tool, sender, config, secrets, attempt)
@@ -73,7 +84,7 @@ class ToolCalls:
             message = "the sandbox could not be set up; the tool did not run"
             return self._failed(invocation, attempt, ErrorCode.SANDBOX_FAILED, message)
         except ToolmeshError as error:
-            return self._failed(invocation, attempt, error.code, error.message)
+            return self._failed(invocation, attempt, error.code, error.message, error.hint)
         except OSError as error:
             _log.error("the call's files failed", invocation=invocation.id, reason=str(error))
             if error.errno in _FULL:
@@ -96,7 +107,7 @@ class ToolCalls:
         attempt: int,
     ) -> Result:
         invocation = call.invocation
-        arguments = await self._arguments(invocation)
+        checked = await self._arguments(invocation, tool)
 
         async def prepare(workspace: Workspace, folder: CallFolder) -> RunnerArgs:
             placed = await place_artifacts(
@@ -105,7 +116,7 @@ class ToolCalls:
             return RunnerArgs(
                 folder=folder,
                 tool_name=tool.own_name,
-                arguments=arguments,
+                arguments=checked.data,
                 tool_config=config,
                 caller=invocation.caller,
                 invocation=invocation.id,
@@ -117,7 +128,9 @@ class ToolCalls:
             )
 
         own_limit_s = min(tool.timeout_s, (invocation.timeout_ms or 2**62) / 1000)
-        wall_clock_s = min(own_limit_s, max(0.1, seconds_until(invocation.deadline_ms)))
+        # What is stopped at the deadline has put things away by then.
+        until_deadline_s = seconds_until(invocation.deadline_ms)
+        wall_clock_s = min(own_limit_s, max(0.1, until_deadline_s - min(STOP_GRACE_S, until_deadline_s / 2)))
         sender.status(StatusState.STARTED)
         async with run_tool(
             self.confinement,
@@ -126,25 +139,39 @@ class ToolCalls:
             wall_clock_s=wall_clock_s,
             limits=self._run_limits(),
             on_status=lambda text: sender.status(StatusState.PROGRESS, self.redactor.exact(text)),
+            ask_model=self._model(invocation.id, attempt, time.time() + wall_clock_s),
         ) as run:
             self._observe(tool, run)
             result = await self._result(invocation, tool, run, secrets, attempt)
+        result = msgspec.structs.replace(result, notes=(*checked.notes, *result.notes))
         if result.error is not None and result.error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
             return self._failed(
                 invocation, attempt, ErrorCode.DEADLINE_EXCEEDED, "the tool was stopped at the call's deadline"
             )
         return result
 
-    async def _arguments(self, invocation: Invocation) -> bytes:
+    def _model(self, invocation: str, attempt: int, ends_at: float) -> AskModel | None:
+        if self.broker is None:
+            return None
+        calls = ModelCalls(
+            broker=self.broker, worker=self.worker, invocation=invocation, attempt=attempt, ends_at=ends_at
+        )
+        return calls.ask
+
+    async def _arguments(self, invocation: Invocation, tool: LoadedTool) -> CheckedArguments:
         limit = self.limits.arguments_bytes
         if invocation.arguments_payload is not None:
             data = await read_payload(self.payloads, invocation.arguments_payload, limit, "arguments")
         else:
             data = b"{}" if invocation.arguments is msgspec.UNSET else bytes(invocation.arguments)
         try:
-            return bytes(check_json_object(data, "arguments"))
+            check_json_object(data, "arguments")
         except MalformedMessageError as error:
             raise ToolmeshError(error.message, code=ErrorCode.INVALID_ARGUMENTS, hint=error.hint) from error
+        files = {key: ref.filename for key, ref in invocation.artifacts.items()}
+        if len(data) > _CHECKED_AT_ONCE:
+            return await asyncio.to_thread(tool.rules.check, tool.name, data, files)
+        return tool.rules.check(tool.name, data, files)
 
     async def _result(
         self, invocation: Invocation, tool: LoadedTool, run: FinishedRun, secrets: tuple[str, ...], attempt: int
@@ -180,8 +207,8 @@ class ToolCalls:
         self.metrics.cpu_seconds.labels(tool.name).observe(run.usage.cpu_ms / 1000)
         self.metrics.memory_bytes.labels(tool.name).set(run.usage.peak_memory_bytes)
 
-    def _failed(self, invocation: Invocation, attempt: int, code: ErrorCode, message: str) -> Result:
-        return failed_result(invocation, self.worker, attempt, code, message)
+    def _failed(self, invocation: Invocation, attempt: int, code: ErrorCode, message: str, hint: str = "") -> Result:
+        return failed_result(invocation, self.worker, attempt, code, message, hint=hint)
 
 
 def _profile(invocation: Invocation, claims: Claims) -> dict[str, Any]:

@@ -16,13 +16,14 @@ from toolmesh_sandbox.published import publish_files
 from toolmesh_sandbox.workspaces import Workspace
 from toolmesh_telemetry.logs import get_logger
 
-__all__ = ["Confinement", "ToolProgram", "publish_sdk"]
+__all__ = ["SDK_INSIDE", "TOOLSET_INSIDE", "Confinement", "ToolProgram", "publish_sdk"]
 
 _log: Final = get_logger(__name__)
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-_TOOLSET_INSIDE: Final = PurePosixPath("/opt/toolmesh/toolset")
-_SDK_INSIDE: Final = PurePosixPath("/opt/toolmesh/sdk")
+TOOLSET_INSIDE: Final = PurePosixPath("/opt/toolmesh/toolset")
+SDK_INSIDE: Final = PurePosixPath("/opt/toolmesh/sdk")
 _LAUNCHER: Final = "toolmesh_sdk/launch.py"
+_STRICT: Final = "--strict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +35,14 @@ class ToolProgram:
         path: The program in it.
         python: The interpreter to run it with; None runs it as it is.
         policy: Its profile with its limits, without mounts.
+        strict: A published SDK that it brings along runs as it is, and its description is shown as it is.
     """
 
     folder: Path
     path: PurePosixPath
     python: str | None
     policy: Policy
+    strict: bool = False
 
 
 async def publish_sdk(base: Path, python: str) -> Path:
@@ -85,13 +88,14 @@ class Confinement:
         Raises:
             SandboxError: the backend refuses the policy, or can't start anything.
         """
-        toolset = Mount(program.folder, _TOOLSET_INSIDE)
-        sdk = Mount(self.sdk, _SDK_INSIDE)
+        toolset = Mount(program.folder, TOOLSET_INSIDE)
+        sdk = Mount(self.sdk, SDK_INSIDE)
         policy = program.policy.with_mounts(toolset, sdk).with_wall_clock(wall_clock_s)
         folder, library = self.backend.path_inside(toolset), self.backend.path_inside(sdk)
         argv = (str(folder / program.path), *arguments)
         if program.python is not None:
-            argv = (program.python, str(library / _LAUNCHER), *argv)
+            options = (_STRICT,) if program.strict else ()
+            argv = (program.python, str(library / _LAUNCHER), *options, *argv)
         environment = self._environment(folder, self.backend.inside(workspace))
         async with self.backend.start(argv, environment, policy, workspace) as process:
             yield process

@@ -23,6 +23,10 @@ _INVALID_ARGUMENTS: Final = "InvalidArgumentsError"
 _SPEAKING: Final = frozenset({"ToolError", _INVALID_ARGUMENTS})
 """Errors of our SDK whose message is meant for the model as it is."""
 _MAX_ERROR: Final = 2000
+_PYTHON_ERROR: Final = "Execution error: "
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_GO_PANIC: Final = "panic"
+_GO_LINE_END: Final = " | "
 _MAX_NOTES: Final = 50
 
 
@@ -84,12 +88,28 @@ def _from_exception(envelope: dict[str, Any]) -> ToolReturn:
         if kind and kind not in _SPEAKING:
             message = f"{kind}: {message}"
         return failure(code, message, kind=kind, retryable=detail.get("retryable") is True, log=text)
-    # The traceback is for the operator; its last line is what the model can use.
+    kind, message = _told_by_exception(text)
+    return failure(ErrorCode.TOOL_ERROR, message, kind=kind, log=text)
+
+
+def _told_by_exception(text: str) -> tuple[str, str]:
+    """Return class and message of an error in a published SDK's text; the traceback is for the operator.
+
+    Python gives `Execution error: MESSAGE`, then the traceback, whose end has the class and the message again. Go gives
+    one line, in which ` | ` stands for a line end.
+    """
+    if text.startswith(_GO_PANIC):
+        return "panic", text.split(_GO_LINE_END, 1)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["the tool failed"]
-    last = lines[-1] if len(lines) > 1 else lines[0].removeprefix("Execution error: ")
-    head, separator, _ = last.partition(": ")
-    kind = head if separator and head.replace(".", "").replace("_", "").isalnum() else ""
-    return failure(ErrorCode.TOOL_ERROR, last, kind=kind, log=text)
+    message, separator, trace = text.removeprefix(_PYTHON_ERROR).partition(f"\n{_TRACEBACK}")
+    trace = trace.rstrip()
+    if separator and message.strip() and trace.endswith(message.rstrip()):
+        start = trace.rfind("\n", 0, len(trace) - len(message.rstrip())) + 1
+        last = trace[start:]
+    else:
+        last = lines[-1] if len(lines) > 1 else lines[0].removeprefix(_PYTHON_ERROR)
+    head, colon, _ = last.partition(": ")
+    return (head if colon and head.replace(".", "").replace("_", "").isalnum() else ""), last
 
 
 def _from_value(value: Any) -> ToolReturn:

@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from toolmesh_contracts.envelopes.values import Caller, VolumeMount
+from toolmesh_runtime.process.static_credential import static_credential
 
 __all__ = ["CallFolder", "InputArtifact", "RunnerArgs"]
+
+_LONGEST_SOCKET_PATH: Final = 107
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,11 @@ class CallFolder:
     def result_file(self) -> PurePosixPath:
         """Where the result envelope is written."""
         return self.root / "result.json"
+
+    @property
+    def model_socket(self) -> PurePosixPath:
+        """Where the tool asks the model."""
+        return self.root / "ipc.sock"
 
     @property
     def output(self) -> PurePosixPath:
@@ -74,10 +82,13 @@ class RunnerArgs:
     artifacts: Mapping[str, InputArtifact] = field(default_factory=dict)
     volume_mounts: Sequence[VolumeMount] = ()
     user_profile: Mapping[str, Any] = field(default_factory=dict)
+    serves_model: bool = False
+    """Someone listens on the model's socket."""
 
     def to_json(self) -> bytes:
         """Return the file's bytes. Everything but the arguments is ASCII, and nothing is null."""
         folder = self.folder
+        credential = static_credential(self.tool_config)
         fields: dict[str, Any] = {
             "tool_name": self.tool_name,
             "tool_config": self.tool_config,
@@ -86,12 +97,13 @@ class RunnerArgs:
             "status_pipe": str(folder.status_pipe),
             "result_file": str(folder.result_file),
             "output_dir": str(folder.output),
-            "ipc_socket": "",
+            "ipc_socket": _socket_path(folder) if self.serves_model else "",
             "user_id": self.caller.user,
             "session_id": self.caller.session,
             "app_name": self.caller.agent,
             "task_id": self.caller.task,
-            "tool_oauth_token": "",
+            "tool_oauth_token": credential.token,
+            "tool_auth_headers": credential.headers,
             "a2a_user_config": json.dumps({"user_profile": dict(self.user_profile)}),
             "volume_mounts": [msgspec.to_builtins(mount) for mount in self.volume_mounts],
             "invocation_id": self.invocation,
@@ -100,6 +112,12 @@ class RunnerArgs:
         }
         head = json.dumps(fields).encode("ascii")
         return b'{"args": ' + self.arguments + b", " + head[1:]
+
+
+def _socket_path(folder: CallFolder) -> str:
+    """Return the socket's path, or "" if it is too long for a socket's address."""
+    path = str(folder.model_socket)
+    return path if len(path) <= _LONGEST_SOCKET_PATH else ""
 
 
 def _metadata(artifact: InputArtifact) -> dict[str, Any]:

@@ -5,31 +5,38 @@ import os
 import stat
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from toolmesh_runtime.process.confinement import Confinement, ToolProgram
+from msgspec import structs
+
+from toolmesh_runtime.process.confinement import SDK_INSIDE, TOOLSET_INSIDE, Confinement, ToolProgram
 from toolmesh_runtime.process.interpretation import interpret
+from toolmesh_runtime.process.model_socket import AskModel, model_socket
 from toolmesh_runtime.process.output_files import INDEX_FILE, SortedOutputs, read_index, sort_outputs
+from toolmesh_runtime.process.path_hiding import PathHider
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.status_pipe import status_pipe
 from toolmesh_sandbox.errors import OutputRefusedError
 from toolmesh_sandbox.outputs import Collected, OutputFile, OutputLimits, collect, read_file
-from toolmesh_sandbox.process import SandboxProcess, Usage
+from toolmesh_sandbox.process import Exit, SandboxProcess, Usage
 from toolmesh_sandbox.workspaces import Workspace
 
-__all__ = ["FinishedRun", "Prepare", "RunLimits", "run_tool"]
+__all__ = ["STOP_GRACE_S", "FinishedRun", "Prepare", "RunLimits", "run_tool"]
 
 Prepare = Callable[[Workspace, CallFolder], Awaitable[RunnerArgs]]
 """Puts the input files into a fresh workspace, and returns what to write into the arguments file."""
 
+STOP_GRACE_S: Final = 1.5
+"""So long a tool that is to end has between SIGTERM and SIGKILL."""
 _LINGER_S: Final = 1.0
 """A process that goes on this long after its result file was last written is stopped; the result counts."""
 _LINGER_POLL_S: Final = 0.2
-_STOP_GRACE_S: Final = 0.5
+_LINGER_GRACE_S: Final = 0.5
+_KILL_MARGIN_S: Final = 1.0
 _INDEX_BYTES: Final = 1 << 20
 
 
@@ -61,26 +68,40 @@ async def run_tool(
     wall_clock_s: float,
     limits: RunLimits,
     on_status: Callable[[str], None],
+    ask_model: AskModel | None = None,
 ) -> AsyncIterator[FinishedRun]:
     """Run a tool once, in a workspace of its own that is removed when the context ends.
+
+    A tool that runs into `wall_clock_s`, or whose run is cancelled, gets SIGTERM and STOP_GRACE_S to put things away
+    before it is killed.
+
+    Args:
+        confinement: The sandbox.
+        program: What to run.
+        prepare: Puts the input files into the workspace, and returns what to write into the arguments file.
+        wall_clock_s: Seconds after which it is stopped.
+        limits: Sizes of what it may leave.
+        on_status: Takes its statuses, without the machine's paths.
+        ask_model: Answers its questions to the model; None if it may not ask.
 
     Raises:
         SandboxError: the sandbox can't be had at all.
     """
     async with confinement.backend.workspaces.new() as workspace:
         folder = CallFolder(confinement.backend.inside(workspace))
-        arguments = await prepare(workspace, folder)
+        hider = _path_hider(confinement, program, workspace, folder)
+        arguments = replace(await prepare(workspace, folder), serves_model=ask_model is not None)
         workspace.write_file(folder.runner_args.name, arguments.to_json())
         workspace.make_fifo(folder.status_pipe.name)
-        with status_pipe(workspace.host / folder.status_pipe.name, on_status):
+        async with AsyncExitStack() as stack:
+            statuses = status_pipe(workspace.host / folder.status_pipe.name, lambda text: on_status(hider.text(text)))
+            stack.enter_context(statuses)
+            if ask_model is not None:
+                await stack.enter_async_context(model_socket(workspace, folder.model_socket.name, ask_model))
+            killed_after_s = wall_clock_s + STOP_GRACE_S + _KILL_MARGIN_S
             command = (str(folder.runner_args),)
-            async with (
-                confinement.start(program, command, workspace, wall_clock_s) as process,
-                asyncio.TaskGroup() as group,
-            ):
-                watch = group.create_task(_stop_lingering(process, workspace.host / folder.result_file.name))
-                ended = await process.wait()
-                watch.cancel()
+            process = await stack.enter_async_context(confinement.start(program, command, workspace, killed_after_s))
+            ended = await _ended(process, workspace.host / folder.result_file.name, wall_clock_s)
         result, unreadable = await asyncio.to_thread(
             _read_result, workspace.host, folder.result_file.name, limits.result_bytes
         )
@@ -88,7 +109,36 @@ async def run_tool(
         with await asyncio.to_thread(collect, workspace.host / folder.output.name, limits.outputs) as collected:
             outputs = _sorted(returned, collected)
             files = {file.name: file for file in collected.files}
-            yield FinishedRun(returned, outputs, files, ended.usage, ended.stdout)
+            yield FinishedRun(_without_paths(returned, hider), outputs, files, ended.usage, ended.stdout)
+
+
+async def _ended(process: SandboxProcess, result_file: Path, wall_clock_s: float) -> Exit:
+    async with asyncio.TaskGroup() as group:
+        watch = group.create_task(_stop_lingering(process, result_file))
+        try:
+            async with asyncio.timeout(wall_clock_s):
+                ended = await process.wait()
+        except TimeoutError:
+            ended = replace(await process.stop(STOP_GRACE_S), timed_out=True)
+        except asyncio.CancelledError:
+            await process.stop(STOP_GRACE_S)
+            raise
+        finally:
+            watch.cancel()
+    return ended
+
+
+def _path_hider(confinement: Confinement, program: ToolProgram, workspace: Workspace, folder: CallFolder) -> PathHider:
+    own = [(workspace.host, ""), (program.folder, ""), (confinement.sdk, "sdk")]
+    return PathHider([*own, (folder.root, ""), (TOOLSET_INSIDE, ""), (SDK_INSIDE, "sdk")])
+
+
+def _without_paths(returned: ToolReturn, hider: PathHider) -> ToolReturn:
+    if returned.error is None:
+        return returned
+    message = hider.text(returned.error.message)
+    told = message if returned.message == returned.error.message else hider.text(returned.message)
+    return replace(returned, message=told, error=structs.replace(returned.error, message=message))
 
 
 async def _stop_lingering(process: SandboxProcess, result_file: Path) -> None:
@@ -100,7 +150,7 @@ async def _stop_lingering(process: SandboxProcess, result_file: Path) -> None:
         except FileNotFoundError:
             continue
         if stat.S_ISREG(found.st_mode) and found.st_size and time.time() - found.st_mtime > _LINGER_S:
-            await process.stop(_STOP_GRACE_S)
+            await process.stop(_LINGER_GRACE_S)
             return
 
 

@@ -8,6 +8,7 @@ import msgspec
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, ToolProblem
 from toolmesh_contracts.manifest import ToolManifest
 from toolmesh_contracts.tool_description import ToolDescription
+from toolmesh_runtime.arguments.rules import ArgumentRules
 from toolmesh_runtime.process.confinement import ToolProgram
 
 __all__ = ["Inventory", "LoadedTool"]
@@ -23,6 +24,7 @@ class LoadedTool:
         version: SHA-256 of the folder's content.
         source: Manifest and entry, for messages.
         discovered_ms: Unix time in milliseconds at which this version was found.
+        rules: What its arguments must be.
     """
 
     name: str
@@ -34,6 +36,12 @@ class LoadedTool:
     source: str
     discovered_ms: int
     default_timeout_s: float
+    rules: ArgumentRules = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        said = self.description
+        rules = ArgumentRules.of(said.parameters, said.artifact_params, strict=self.program.strict)
+        object.__setattr__(self, "rules", rules)  # derived once: compiling a schema takes longer than using it
 
     @property
     def timeout_s(self) -> float:

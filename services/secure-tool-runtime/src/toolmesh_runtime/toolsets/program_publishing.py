@@ -54,4 +54,5 @@ def ready_program(
         path=found.path,
         python=(tool.python or defaults.python) if found.is_python else None,
         policy=policy.with_limits(ResourceLimits(**tool.resource_limits.model_dump())),
+        strict=tool.compat == "strict",
     )

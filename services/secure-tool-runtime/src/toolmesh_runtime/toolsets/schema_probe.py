@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.tool_description import ToolDescriptions, parse_tool_descriptions
 from toolmesh_runtime.process.confinement import Confinement, ToolProgram
+from toolmesh_runtime.toolsets.presentation import presented
 
 __all__ = ["ProbeError", "describe_program"]
 
@@ -56,6 +58,9 @@ async def describe_program(
         last = stderr.splitlines()[-1] if stderr else "it wrote nothing to stderr"
         raise ProbeError(f"--schema ended with {how}: {last[:_SHOWN]}", log=stderr)
     try:
-        return parse_tool_descriptions(ended.stdout)
+        found = parse_tool_descriptions(ended.stdout)
     except ToolmeshError as error:
         raise ProbeError(f"--schema gave no usable answer: {error.message}", log=stderr) from error
+    if program.strict:
+        return found
+    return replace(found, tools={name: presented(said) for name, said in found.tools.items()})
