@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from toolmesh_client.errors import InvalidArgumentsError
-from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, CatalogEntry
 from toolmesh_contracts.errors import MalformedMessageError
 from toolmesh_contracts.wire import check_json_object
 
@@ -58,9 +58,13 @@ def check_required_arguments(arguments: bytes, artifacts: Collection[str], entry
         artifacts: Parameters that are given as files, as `name` or `name[i]`.
         entry: What the catalog says of the tool.
 
+    A declared tool checks its arguments itself.
+
     Raises:
         InvalidArgumentsError: at least one is missing.
     """
+    if entry.profile == DECLARED_PROFILE:
+        return
     required = _required_names(entry.parameters)
     if not required:
         return

@@ -10,7 +10,7 @@ from toolmesh_broker.ports import Broker, OutgoingInvocation
 from toolmesh_broker.reply_listener import ReplyListener
 from toolmesh_client.arguments import check_required_arguments, encode_arguments
 from toolmesh_client.call import Call
-from toolmesh_client.envelope import CallParts, write_envelope
+from toolmesh_client.envelope import CallParts, caller_of, write_envelope
 from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, InvalidCallError
 from toolmesh_client.payloads import OutgoingPayloads
 from toolmesh_client.request import CallRequest
@@ -21,7 +21,8 @@ from toolmesh_client.secrets_box import Secret
 from toolmesh_client.settings import ClientSettings
 from toolmesh_client.token_claims import read_claims
 from toolmesh_client.tokens import RefreshingTokens
-from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_client.turns import Turn, Turns
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, CatalogEntry
 from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.envelopes.values import ArtifactRef
 from toolmesh_contracts.ids import new_invocation_id
@@ -50,6 +51,7 @@ class Client:
         self._catalog = catalog
         self._tasks = tasks
         self._tokens = RefreshingTokens(settings.tokens)
+        self._turns = Turns()
         self._open: dict[str, CallRunner] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._pools_by_bucket: dict[str, str] = {}
@@ -91,6 +93,7 @@ class Client:
         tool_config: Mapping[str, object] | None = None,
         secrets: Sequence[Secret] = (),
         required_scopes: tuple[str, ...] = (),
+        turn: str = "",
     ) -> CallResult:
         """Call a tool and return its result; `on_status` gets each status on the way.
 
@@ -108,6 +111,7 @@ class Client:
             tool_config=tool_config or {},
             secrets=secrets,
             required_scopes=required_scopes,
+            turn=turn,
         )
         return await self.run(request, on_status)
 
@@ -123,7 +127,7 @@ class Client:
             call.abandon("the caller stopped waiting")
 
     async def start(self, request: CallRequest) -> Call:
-        """Queue a call and return its handle.
+        """Queue a call and return its handle; a call of a turn once the turn's earlier calls have ended.
 
         Cancelled while publishing, or with a broker that doesn't answer, it takes care that the call never runs unseen.
 
@@ -142,8 +146,27 @@ class Client:
         check_required_arguments(arguments, request.artifacts, entry)
         token = request.token if request.token is not None else await self._tokens()
         claims = read_claims(token)
-        deadline_ms = _deadline_ms(request, entry, claims, self._settings.patience.queue_s)
+        turn = await self._enter_turn(request, entry, claims)
+        try:
+            outgoing, payloads = await self._written(request, entry, token, claims, arguments, turn)
+        except BaseException:
+            turn.gate.release()
+            raise
+        return await self._queue(outgoing, entry, payloads, turn)
 
+    async def _enter_turn(self, request: CallRequest, entry: CatalogEntry, claims: Claims) -> Turn:
+        """Wait until the other calls of the request's turn have ended; a call without a turn is one of its own."""
+        if not request.turn or entry.profile != DECLARED_PROFILE:
+            turn = Turn()
+        else:
+            turn = self._turns.of((entry.pool, caller_of(claims, request), request.turn))
+        await turn.gate.acquire()
+        return turn
+
+    async def _written(
+        self, request: CallRequest, entry: CatalogEntry, token: str, claims: Claims, arguments: bytes, turn: Turn
+    ) -> tuple[OutgoingInvocation, OutgoingPayloads]:
+        deadline_ms = _deadline_ms(request, entry, claims, self._settings.patience.queue_s)
         invocation = new_invocation_id()
         payloads = OutgoingPayloads(self._broker, entry.pool, invocation, deadline_ms)
         self._pools_by_bucket[self._broker.subjects.payload_bucket(entry.pool)] = entry.pool
@@ -157,16 +180,20 @@ class Client:
             arguments=arguments,
             arguments_payload=await payloads.arguments(arguments),
             artifacts=await payloads.artifacts(request.artifacts),
+            workspace=turn.workspace,
         )
-        return await self._queue(write_envelope(parts, self._settings), entry, payloads)
+        return write_envelope(parts, self._settings), payloads
 
-    async def _queue(self, outgoing: OutgoingInvocation, entry: CatalogEntry, payloads: OutgoingPayloads) -> Call:
-        runner = CallRunner(outgoing, entry, payloads, self._broker, self._replies, self._settings)
+    async def _queue(
+        self, outgoing: OutgoingInvocation, entry: CatalogEntry, payloads: OutgoingPayloads, turn: Turn
+    ) -> Call:
+        runner = CallRunner(outgoing, entry, payloads, self._broker, self._replies, self._settings, turn)
         self._open[outgoing.invocation] = runner
         task = self._tasks.create_task(runner.run())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: self._open.pop(outgoing.invocation))
+        task.add_done_callback(lambda _: turn.gate.release())
         try:
             await runner.until_queued()
         except asyncio.CancelledError:

@@ -12,9 +12,9 @@ from toolmesh_client.errors import InvalidArgumentsError, InvalidCallError
 from toolmesh_client.request import CallRequest
 from toolmesh_client.secrets_box import seal_secrets
 from toolmesh_client.settings import ClientSettings
-from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, CatalogEntry
 from toolmesh_contracts.envelopes.invocation import Invocation
-from toolmesh_contracts.envelopes.values import ArtifactRef, Caller, PayloadRef
+from toolmesh_contracts.envelopes.values import ArtifactRef, Caller, PayloadRef, WorkspaceCopy
 from toolmesh_contracts.invocation_headers import InvocationHeaders
 from toolmesh_contracts.names import Lane
 from toolmesh_contracts.subjects import Subjects
@@ -22,7 +22,7 @@ from toolmesh_contracts.wire import encode
 from toolmesh_identity.claims import Claims
 from toolmesh_identity.signatures import CallFields, sign_call
 
-__all__ = ["NO_AGENT", "CallParts", "write_envelope"]
+__all__ = ["NO_AGENT", "CallParts", "caller_of", "write_envelope"]
 
 NO_AGENT = "-"
 """Stands for the agent in the tenant of a call that no agent makes."""
@@ -42,6 +42,7 @@ class CallParts:
         arguments: JSON object.
         arguments_payload: Where the arguments are if they are too large to travel along.
         artifacts: Input files.
+        workspace: How the turn's last call left the workspace.
     """
 
     invocation: str
@@ -53,17 +54,22 @@ class CallParts:
     arguments: bytes
     arguments_payload: PayloadRef | None
     artifacts: Mapping[str, ArtifactRef]
+    workspace: WorkspaceCopy | None = None
 
     @property
     def caller(self) -> Caller:
-        """On whose behalf the call runs: as the token says, else as the request does."""
-        claims, request = self.claims, self.request
-        return Caller(
-            user=claims.subject,
-            agent=claims.agent or request.agent,
-            session=claims.session or request.session,
-            task=claims.task or request.task,
-        )
+        """On whose behalf the call runs."""
+        return caller_of(self.claims, self.request)
+
+
+def caller_of(claims: Claims, request: CallRequest) -> Caller:
+    """Return on whose behalf a call runs: as the token says, else as the request does."""
+    return Caller(
+        user=claims.subject,
+        agent=claims.agent or request.agent,
+        session=claims.session or request.session,
+        task=claims.task or request.task,
+    )
 
 
 def write_envelope(parts: CallParts, settings: ClientSettings) -> OutgoingInvocation:
@@ -130,6 +136,10 @@ def _invocation(parts: CallParts, settings: ClientSettings) -> Invocation:
         ),
         artifacts=dict(parts.artifacts),
         user_profile=_clear_json(request.user_profile, "user_profile"),
+        # A declared tool's package is in its version: what the caller saw is what runs.
+        tool_version=parts.entry.version if parts.entry.profile == DECLARED_PROFILE else None,
+        workspace_turn=request.turn or None,
+        workspace=parts.workspace,
     )
 
 

@@ -33,6 +33,8 @@ class CallRequest:
         agent: The agent that calls, if the token doesn't name it.
         session: The session of the call, if the token doesn't name it.
         task: The task of the call, if the token doesn't name it.
+        turn: Turn of the agent whose workspace a declared tool shares: its calls run one after another, and find each
+            other's files. Empty: a workspace of the call's own.
         traceparent: W3C Trace Context of the caller; empty starts a new trace.
     """
 
@@ -52,4 +54,5 @@ class CallRequest:
     agent: str = ""
     session: str = ""
     task: str = ""
+    turn: str = ""
     traceparent: str = ""

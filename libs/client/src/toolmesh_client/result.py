@@ -11,7 +11,7 @@ from toolmesh_broker.claim_check import check_out
 from toolmesh_broker.errors import BrokerError, PayloadTooLargeError
 from toolmesh_broker.ports import PayloadStore
 from toolmesh_contracts.envelopes.reply import ErrorInfo, InlineOutput, Outcome, Result
-from toolmesh_contracts.envelopes.values import ArtifactRef, Usage
+from toolmesh_contracts.envelopes.values import ArtifactRef, Usage, WorkspaceCopy
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = ["CallResult", "failed_result", "load_result", "local_result"]
@@ -39,6 +39,8 @@ class CallResult:
         usage: What the call cost, if it ran.
         attempt: Which run of the tool this is the result of; 0 if none ran.
         worker: Who ran it.
+        message_is_all: The message is all that a model is to read; the data is for programs.
+        workspace: How the call left its turn's workspace.
     """
 
     invocation: str
@@ -54,6 +56,8 @@ class CallResult:
     usage: Usage | None = None
     attempt: int = 0
     worker: str = ""
+    message_is_all: bool = False
+    workspace: WorkspaceCopy | None = None
 
     @property
     def ok(self) -> bool:
@@ -78,7 +82,7 @@ class CallResult:
                 parts.append(f"{self.error.code}: {self.error.message}")
             if self.error.hint:
                 parts.append(self.error.hint)
-        if self.raw_data is not None:
+        if self.raw_data is not None and not self.message_is_all:
             parts.append(self._data_text())
         parts += [f"{output.name} ({output.mime_type}):\n{_shown(output)}" for output in self.inline_outputs]
         parts += [f"artifact {ref.filename} ({ref.mime_type}, {ref.size} bytes)" for ref in self.artifacts]
@@ -164,4 +168,6 @@ def _call_result(result: Result, pool: str, message: str, data: msgspec.Raw | ms
         usage=result.usage,
         attempt=result.attempt,
         worker=result.worker,
+        message_is_all=result.message_is_all,
+        workspace=result.workspace,
     )

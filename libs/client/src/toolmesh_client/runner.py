@@ -15,15 +15,20 @@ from toolmesh_client.payloads import OutgoingPayloads
 from toolmesh_client.result import CallResult, failed_result, load_result, local_result
 from toolmesh_client.settings import ClientSettings
 from toolmesh_client.supervisor import PublishedCall, Supervisor
+from toolmesh_client.turns import Turn
 from toolmesh_client.waiter import Waiter
 from toolmesh_contracts.envelopes.catalog import CatalogEntry
+from toolmesh_contracts.envelopes.invocation import DirectReply
 from toolmesh_contracts.envelopes.reply import Result, Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.wire import decode
 
 __all__ = ["CallRunner"]
 
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_S: Final = 5.0
+_DIRECT_S: Final = 1.0
+"""So long the worker that has a turn's workspace may take to say that it runs the call."""
 
 
 class CallRunner:
@@ -37,12 +42,14 @@ class CallRunner:
         broker: Broker,
         replies: ReplyListener,
         settings: ClientSettings,
+        turn: Turn,
     ) -> None:
         self._outgoing = outgoing
         self._payloads = payloads
         self._broker = broker
         self._replies = replies
         self._settings = settings
+        self._turn = turn
         self._waiter = Waiter(status_capacity=settings.status_capacity)
         published = PublishedCall(
             invocation=outgoing.invocation,
@@ -73,7 +80,9 @@ class CallRunner:
         """Return once `call` has its result; whatever fails is a result."""
         call = self.call
         try:
-            call.finish(await self._result())
+            result = await self._result()
+            self._turn.ended(result)
+            call.finish(result)
             await self._payloads.discard()
         except Exception:  # noqa: BLE001 - a fault in one call must not end the others, which share the task group
             _log.exception("following a call failed", extra={"invocation": call.invocation})
@@ -93,10 +102,17 @@ class CallRunner:
                 result = await self._waiter.wait()
                 for helper in helpers:
                     helper.cancel()
+            await self._leave_queue()
             for received in self._received:
                 with contextlib.suppress(BrokerError):
                     await received.confirm()
         return await self._load(result)
+
+    async def _leave_queue(self) -> None:
+        """Withdraw a call that also went to the queue because the turn's worker was slow to say that it runs it."""
+        if self._turn.worker and self.supervisor.receipt is not None:
+            with contextlib.suppress(BrokerError):
+                await self._broker.delete_invocation(self.supervisor.receipt)
 
     async def _listen(self, pending: PendingCall) -> None:
         async for news in pending:
@@ -108,6 +124,9 @@ class CallRunner:
                 self._waiter.settle(news.result)
 
     async def _publish(self) -> None:
+        if await self._taken_by_the_turns_worker():
+            self._tell_queued(None)
+            return
         try:
             self.supervisor.receipt = await self._broker.publish_invocation(self._outgoing)
         except QueueFullError as error:
@@ -121,6 +140,19 @@ class CallRunner:
             self._tell_queued(error)
         else:
             self._tell_queued(None)
+
+    async def _taken_by_the_turns_worker(self) -> bool:
+        """Offer the call to the worker that has the turn's workspace; the ledger decides who runs it in any case."""
+        if not self._turn.worker:
+            return False
+        call = self._outgoing
+        subject = self._broker.subjects.direct(call.pool, self._turn.worker)
+        try:
+            answer = await self._broker.request(subject, call.body, _DIRECT_S, call.headers)
+            return decode(DirectReply, answer.body).taken
+        except ToolmeshError as error:
+            _log.debug("call %s goes to the queue: %s", call.invocation, error)
+            return False
 
     def _refused(self, error: ToolmeshError) -> None:
         self._tell_queued(error)

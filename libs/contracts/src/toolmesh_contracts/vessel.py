@@ -21,8 +21,10 @@ from toolmesh_contracts.scopes import MAX_SCOPE_CHARACTERS
 from toolmesh_contracts.toml_document import read_toml
 
 __all__ = [
+    "AGENT_INSIDE",
     "DEFAULT_SCOPE",
     "PACKAGE_PLACEHOLDER",
+    "VESSEL_NAME",
     "DeclaredTool",
     "DeclaredToolFile",
     "Mount",
@@ -39,23 +41,21 @@ __all__ = [
 PACKAGE_PLACEHOLDER: Final = "{package}"
 """Stands in a command for the agent folder's path in the sandbox."""
 
+VESSEL_NAME: Final = "vessel.toml"
+"""The file that makes a folder an agent folder."""
+
+AGENT_INSIDE: Final = PurePosixPath("/agent")
+"""Where the sandbox shows the agent folder."""
+
 DEFAULT_SCOPE: Final = "tools:read"
 """Scope of a tool that names none."""
 
 _NAME: Final = r"[a-z][a-z0-9_]{0,62}"
 _SCOPE: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
+_WORKSPACES: Final = ("/work", "/workspace")
 _TAKEN_TARGETS: Final = (
-    "/agent",
-    "/workspace",
-    "/outbox",
-    "/proc",
-    "/dev",
-    "/sys",
-    "/usr",
-    "/etc",
-    "/bin",
-    "/sbin",
-    "/lib",
+    *("/agent", "/outbox", *_WORKSPACES, "/tmp", "/var", "/run"),  # noqa: S108 - inside the sandbox
+    *("/proc", "/dev", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
 )
 
 
@@ -201,7 +201,8 @@ class VesselFile(ConfigModel):
     tools: VesselTools = VesselTools()
     sandbox: VesselSandbox = VesselSandbox()
     workdir: AbsolutePath | None = None
-    """Current folder of commands, as a path in the sandbox; None: the agent folder."""
+    """Current folder of commands, as a path in the sandbox: a mount's target, or below one or the agent folder; None:
+    the turn's workspace."""
     tool_timeout_seconds: Seconds = 300
     """Time limit of tools that name none, in seconds."""
     tool_output_chars: Count = 8000
@@ -246,9 +247,11 @@ def load_vessel(folder: Path) -> Vessel:
     Raises:
         ConfigError: `vessel.toml` itself can't be used.
     """
-    document = read_toml(folder / "vessel.toml")
+    document = read_toml(folder / VESSEL_NAME)
     value = document.value()
     settings = check(_VESSEL_FILE, VesselFile, document, value)
+    if problem := _workdir_problem(settings):
+        raise ConfigError([document.problem(("workdir",), problem, found=repr(settings.workdir))])
     unknown = tuple(key for key in value if key not in _KNOWN)
     # A section of another part of the vessel is none of our business; a misspelt one of ours is.
     problems = [
@@ -264,6 +267,16 @@ def load_vessel(folder: Path) -> Vessel:
         else:
             tools[tool.settings.name] = tool
     return Vessel(folder, settings, tools, tuple(problems), unknown)
+
+
+def _workdir_problem(settings: VesselFile) -> str:
+    if settings.workdir is None:
+        return ""
+    path = PurePosixPath(settings.workdir)
+    shown = (AGENT_INSIDE, *(PurePosixPath(mount.target) for mount in settings.sandbox.mounts))
+    if any(path.is_relative_to(place) for place in shown):
+        return ""
+    return "nothing is shown there: add [[sandbox.mounts]] with this `target`, or take a folder below /agent"
 
 
 def load_declared_tool(path: Path) -> DeclaredToolFile:

@@ -1,13 +1,24 @@
 """What workers say of themselves and their tools."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
 from toolmesh_contracts.envelopes.values import Identifier, Milliseconds, RawJson
 from toolmesh_contracts.errors import ErrorCode
 
-__all__ = ["ArtifactParameter", "CatalogEntry", "DescribeReply", "DescribeRequest", "Heartbeat", "ToolProblem"]
+__all__ = [
+    "DECLARED_PROFILE",
+    "ArtifactParameter",
+    "CatalogEntry",
+    "DescribeReply",
+    "DescribeRequest",
+    "Heartbeat",
+    "ToolProblem",
+]
+
+DECLARED_PROFILE: Final = "declared"
+"""Sandbox profile of every declared tool; no manifest can name it."""
 
 
 class ArtifactParameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

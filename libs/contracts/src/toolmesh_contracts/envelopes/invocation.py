@@ -12,6 +12,7 @@ from toolmesh_contracts.envelopes.values import (
     PayloadRef,
     RawJson,
     VolumeMount,
+    WorkspaceCopy,
 )
 
 __all__ = ["Cancel", "DirectReply", "Invocation"]
@@ -54,6 +55,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Digest of the toolset the caller saw; a worker with another one hands the call back."""
     workspace_turn: str | None = None
     """Turn whose workspace a declared tool shares."""
+    workspace: WorkspaceCopy | None = None
+    """How the turn's last call left that workspace; None in the turn's first call."""
     requeued_from: str | None = None
     """Id of the dead letter this call was made from."""
 

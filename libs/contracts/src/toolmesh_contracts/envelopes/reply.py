@@ -5,7 +5,15 @@ from typing import Annotated
 
 import msgspec
 
-from toolmesh_contracts.envelopes.values import ArtifactRef, Identifier, Milliseconds, PayloadRef, RawJson, Usage
+from toolmesh_contracts.envelopes.values import (
+    ArtifactRef,
+    Identifier,
+    Milliseconds,
+    PayloadRef,
+    RawJson,
+    Usage,
+    WorkspaceCopy,
+)
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = ["Confirmation", "ErrorInfo", "InlineOutput", "Outcome", "Result", "Status", "StatusState"]
@@ -82,6 +90,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Text for the model."""
     data: RawJson = msgspec.UNSET
     """JSON value, if the tool returned one; absent when `payload` is given."""
+    message_is_all: bool = False
+    """The message is all that a model is to read; `data` is for programs."""
     payload: PayloadRef | None = None
     """Claim check for a large `{"message": ..., "data": ...}` document."""
     error: ErrorInfo | None = None
@@ -92,6 +102,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the worker changed or refused, such as a file over the limit."""
     usage: Usage | None = None
     tool_version: str | None = None
+    workspace: WorkspaceCopy | None = None
+    """How the call left its turn's workspace."""
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ __all__ = [
     "Sha256",
     "Usage",
     "VolumeMount",
+    "WorkspaceCopy",
 ]
 
 # Python's `$` also matches before a final line end; the look-ahead closes that and is valid ECMA 262 for the schemas.
@@ -77,3 +78,12 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: Milliseconds
     cpu_ms: Milliseconds
     peak_memory_bytes: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class WorkspaceCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a call left the workspace of its turn; the turn's next call names it."""
+
+    state: Identifier
+    """Id of this state; the worker that still has it goes on with it."""
+    payload: PayloadRef | None = None
+    """A tar file of it, from which any other worker restores it; None when it was empty."""
