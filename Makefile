@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test cases lint schemas cover sdk-cost clean
+.PHONY: help setup demo go test cases lint schemas cover sdk-cost clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -27,7 +27,11 @@ setup: $(STAMP) ## Install everything into .venv (uv comes through pip if it is 
 demo: $(STAMP) ## Start a mesh, call the example tools through it, and stop it.
 	@.venv/bin/toolmesh demo
 
-test: $(STAMP) ## Run all tests against a real nats-server and real sandboxes.
+go:
+	@command -v go >/dev/null || { apt-get update -q && apt-get install -q -y golang-go; } >/dev/null 2>&1 \
+	  || { echo "tests build a tool in Go, which is missing; try: apt-get install golang-go" >&2; exit 2; }
+
+test: $(STAMP) go ## Run all tests against a real nats-server and real sandboxes.
 	@$(PYTHON) -m pytest -q -n $(WORKERS) tests
 	@echo "test: ok"
 
@@ -47,7 +51,7 @@ lint: $(STAMP) ## Check style, types, import directions and module sizes.
 schemas: $(STAMP) ## Write schemas/ anew from the contracts.
 	@$(PYTHON) -m toolmesh_contracts.schema_export schemas
 
-cover: $(STAMP) ## Run all tests and print each room's coverage.
+cover: $(STAMP) go ## Run all tests and print each room's coverage.
 	@$(PYTHON) -m coverage erase
 	@$(PYTHON) -m pytest -q -n $(WORKERS) --cov --cov-report= tests
 	@$(PYTHON) tests/structure/coverage_by_room.py
