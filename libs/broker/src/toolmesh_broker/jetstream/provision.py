@@ -12,12 +12,12 @@ from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.layout import LayoutSettings, StreamLayout, stream_layouts
 from toolmesh_broker.task_scope import task_scope
 
-__all__ = ["keep_provisioned", "provision"]
+__all__ = ["CONSUMER_NOT_FOUND", "STREAM_NOT_FOUND", "compare", "keep_provisioned", "look_up", "provision"]
 
 _log = logging.getLogger(__name__)
 
-_STREAM_NOT_FOUND = 10059
-_CONSUMER_NOT_FOUND = 10014
+STREAM_NOT_FOUND = 10059
+CONSUMER_NOT_FOUND = 10014
 _RACED = frozenset({10058, 10105, 10148, 10013, 10012})
 """Someone else made it between our look and our create."""
 _ABSENT: tuple[Any, ...] = (None, False, 0, -1, "", [], {})
@@ -71,24 +71,25 @@ async def keep_provisioned(
 
 
 async def _ensure(connection: Connection, layout: StreamLayout, *, tell_differences: bool) -> None:
-    info = await _find(connection, f"STREAM.INFO.{layout.name}", _STREAM_NOT_FOUND)
+    info = await look_up(connection, f"STREAM.INFO.{layout.name}", STREAM_NOT_FOUND)
     if info is None:
         info = await _create(connection, f"STREAM.CREATE.{layout.name}", layout.config, f"STREAM.INFO.{layout.name}")
-    differences = [_compare(f"stream {layout.name}", layout.config, layout.promises, info["config"])]
+    differences = [compare(f"stream {layout.name}", layout.config, layout.promises, info["config"])]
 
     for consumer in layout.consumers:
         place = f"{layout.name}.{consumer.name}"
-        info = await _find(connection, f"CONSUMER.INFO.{place}", _CONSUMER_NOT_FOUND)
+        info = await look_up(connection, f"CONSUMER.INFO.{place}", CONSUMER_NOT_FOUND)
         if info is None:
             request = {"stream_name": layout.name, "config": consumer.config, "action": "create"}
             filtered = f"CONSUMER.CREATE.{place}.{consumer.config['filter_subject']}"
             info = await _create(connection, filtered, request, f"CONSUMER.INFO.{place}")
-        differences.append(_compare(f"consumer {place}", consumer.config, consumer.promises, info["config"]))
+        differences.append(compare(f"consumer {place}", consumer.config, consumer.promises, info["config"]))
     if tell_differences and (told := [difference for difference in differences if difference]):
         _log.warning("%s differs from the settings and is left as it is: %s", layout.name, "; ".join(told))
 
 
-async def _find(connection: Connection, operation: str, not_found: int) -> dict[str, Any] | None:
+async def look_up(connection: Connection, operation: str, not_found: int) -> dict[str, Any] | None:
+    """Return what an INFO operation tells, or None for a stream or consumer that is not there."""
     try:
         return await api_request(connection, operation)
     except ApiError as error:
@@ -106,8 +107,8 @@ async def _create(connection: Connection, operation: str, request: Mapping[str, 
         raise
 
 
-def _compare(name: str, wanted: Mapping[str, Any], promises: Iterable[str], found: Mapping[str, Any]) -> str:
-    """Refuse what breaks a promise; return what is merely different, or an empty string."""
+def compare(name: str, wanted: Mapping[str, Any], promises: Iterable[str], found: Mapping[str, Any]) -> str:
+    """Refuse (StreamMismatchError) what breaks a promise; return what is merely different, or an empty string."""
     broken: list[str] = []
     merely: list[str] = []
     fields = dict.fromkeys([*promises, *(field for field in wanted if field != "metadata")])
