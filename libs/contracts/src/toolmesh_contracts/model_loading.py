@@ -119,7 +119,9 @@ def _problem(document: Document, base: ConfigPath, shape: Any, detail: ErrorDeta
     if kind == "value_error":
         return document.problem(path, str(context["error"]), found=_found(document, path))
     if kind == "too_short":
-        return document.problem(path, f"should hold at least {context['min_length']}", found=_found(document, path))
+        least = context["min_length"]
+        message = f"should hold at least {least} item{'' if least == 1 else 's'}"
+        return document.problem(path, message, found=_found(document, path))
     needed = _KINDS.get(kind) or detail["msg"].removeprefix(_SHOULD_BE)
     return document.problem(path, f"should be {needed}", found=_found(document, path))
 
