@@ -137,10 +137,6 @@ async def test_an_executor_sees_the_tools_of_all_pools(tmp_path: Path) -> None:
             assert await asyncio.wait_for(anext(watch), _DEADLINE_S) == InitialDone()
             await mesh.beta.keyvalue(bucket).put(SUBJECTS.catalog_key("beta", "t", "w1"), b"b", 60)
             assert await asyncio.wait_for(anext(watch), _DEADLINE_S) == Entry("beta.t.w1", b"b", 2)
-        results = SUBJECTS.result_bucket()
-        await mesh.alpha.keyvalue(results).create(SUBJECTS.call_key("alpha", "c"), b"kept", 60)
-        async with mesh.executor.keyvalue(results).watch(SUBJECTS.call_key("alpha", "c")) as watch:
-            assert await asyncio.wait_for(anext(watch), _DEADLINE_S) == Entry("alpha.c", b"kept", 1)
         for broker, key in ((mesh.alpha, "alpha.w1"), (mesh.beta, "beta.w1"), (mesh.executor, "_executors.one")):
             await broker.keyvalue(SUBJECTS.heartbeat_bucket()).put(key, b"alive", 60)
         assert len(await mesh.executor.keyvalue(SUBJECTS.heartbeat_bucket()).keys()) == 3

@@ -47,6 +47,7 @@ def cases_of_pool(pool: str) -> Iterator[Case]:
     yield case(SUBJECTS.invoke(pool, Lane.NORMAL, "agent", "user"), set(EXECUTORS))
     yield case(SUBJECTS.invoke_pool(pool), NOBODY)
     yield case(SUBJECTS.describe(pool, "tool"), set(EXECUTORS), workers)
+    yield case(SUBJECTS.model(pool), workers, set(EXECUTORS))
     yield case(SUBJECTS.dead_letter(pool, CALL), workers)
     for executor in (ONE, TWO):
         yield case(SUBJECTS.reply(pool, executor.id, CALL), workers, {executor})
@@ -75,7 +76,7 @@ def cases_of_pool(pool: str) -> Iterator[Case]:
 
     yield case(f"$JS.API.CONSUMER.MSG.NEXT.{queue}.normal-0", {P, *workers})
     yield case(f"$JS.ACK.{queue}.normal-0.1.1.1.1.0", workers)
-    yield case(f"$JS.API.STREAM.MSG.DELETE.{queue}", {P, *users})
+    yield case(f"$JS.API.STREAM.MSG.DELETE.{queue}", {P, *EXECUTORS})
     for operation in ("CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "MSG.GET", "SNAPSHOT", "RESTORE"):
         yield case(f"$JS.API.STREAM.{operation}.{queue}", {P})
     for operation in ("CREATE", "DURABLE.CREATE", "DELETE", "INFO", "PAUSE", "UNPIN"):
@@ -90,8 +91,12 @@ def cases_of_broker() -> Iterator[Case]:
         SUBJECTS.catalog_bucket(),
         SUBJECTS.heartbeat_bucket(),
     ):
-        yield case(f"$JS.API.CONSUMER.CREATE.KV_{bucket}.x.$KV.{bucket}.>", {P, *EXECUTORS})
-        yield case(f"$JS.API.CONSUMER.MSG.NEXT.KV_{bucket}.x", {P, *EXECUTORS})
+        watched = bucket in {SUBJECTS.catalog_bucket(), SUBJECTS.heartbeat_bucket()}
+        watchers: set[Identity] = {P, *(EXECUTORS if watched else NOBODY)}
+        yield case(f"$JS.API.CONSUMER.CREATE.KV_{bucket}.x.$KV.{bucket}.>", watchers)
+        yield case(f"$JS.API.CONSUMER.CREATE.KV_{bucket}.x.$KV.{bucket}.alpha.>", {P})
+        yield case(f"$JS.API.CONSUMER.MSG.NEXT.KV_{bucket}.x", watchers)
+        yield case(direct_get(bucket, f"gamma.{CALL}"), watchers)
         yield case(f"$JS.API.DIRECT.GET.KV_{bucket}", {P})
         yield case(f"$JS.API.STREAM.MSG.GET.KV_{bucket}", {P})
         yield case(f"$JS.API.STREAM.PURGE.KV_{bucket}", {P})
@@ -101,7 +106,7 @@ def cases_of_broker() -> Iterator[Case]:
         yield case(f"$KV.{SUBJECTS.heartbeat_bucket()}.{heartbeat}", {executor})
     yield case(SUBJECTS.invoke("gamma", Lane.NORMAL, "agent", "user"), NOBODY)
     yield case(SUBJECTS.reply("gamma", "one", CALL), NOBODY, {ONE})
-    yield case(SUBJECTS.model(), {A1, A2, B1}, set(EXECUTORS))
+    yield case(SUBJECTS.model("gamma"), NOBODY)
     for later in (
         SUBJECTS.mint(),
         SUBJECTS.task("agent"),
@@ -118,7 +123,8 @@ def cases_of_broker() -> Iterator[Case]:
         "$SYS.REQ.SERVER.PING",
         "$SYS.REQ.ACCOUNT.STREAMS.CONNZ",
         "$SYS.REQ.USER.INFO",
-        "tm.other.model",
+        "tm.test.model",
+        "tm.other.model.alpha",
         "x",
     ):
         yield case(subject, NOBODY)

@@ -140,7 +140,7 @@ async def test_tool_asks_the_model_over_the_broker(tmp_path: Path) -> None:
     async with go_mesh(tmp_path) as mesh:
         absent = await mesh.client.call("ask", {"question": "anyone?"})
         broker = mesh.client.broker
-        async with broker.subscribe(broker.subjects.model(), answer):
+        async with broker.subscribe(broker.subjects.model("default"), answer):
             answered = await mesh.client.call("ask", {"question": "why?"})
             refused = await mesh.client.call("ask", {"question": "refuse"})
             silent = await mesh.client.call("ask", {"question": "silence"}, timeout_s=4)

@@ -46,13 +46,12 @@ def test_a_worker_names_no_pool_but_its_own() -> None:
 
 
 def test_a_worker_may_not_invoke_nor_touch_its_own_queues_configuration() -> None:
-    """Of the JetStream API a worker has pulls, acknowledgements and deletes of its own queue."""
+    """Of its queue a worker has pulls and acknowledgements, and can't take a call out without either."""
     allowed = permissions_for(WORKER, SUBJECTS, POOLS).publish
     queue = SUBJECTS.invoke_stream("alpha")
     assert [one for one in allowed if queue in one] == [
         f"$JS.API.CONSUMER.MSG.NEXT.{queue}.*",
         f"$JS.ACK.{queue}.>",
-        f"$JS.API.STREAM.MSG.DELETE.{queue}",
     ]
     assert not any(".invoke." in one for one in allowed)
 

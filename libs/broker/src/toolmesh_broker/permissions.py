@@ -52,8 +52,9 @@ def permissions_for(identity: Identity, subjects: Subjects, pools: Iterable[str]
         case Provisioner():
             return Permissions((f"{_API}.>",), (inbox,), may_answer=False)
         case Executor():
-            requests = executor_requests(subjects, pools, identity.id)
-            heard: tuple[str, ...] = (subjects.replies_to(identity.id), subjects.model())
+            served = sorted(set(pools))
+            requests = executor_requests(subjects, served, identity.id)
+            heard: tuple[str, ...] = (subjects.replies_to(identity.id), *map(subjects.model, served))
         case Worker():
             requests = worker_requests(subjects, identity.pool, identity.id)
             heard = _to_workers(subjects, identity.pool, identity.id)
@@ -69,7 +70,6 @@ def worker_requests(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[
         Request(f"{_API}.INFO"),
         Request(f"{_API}.CONSUMER.MSG.NEXT.{stream}.*", many_answers=True),
         Request(f"$JS.ACK.{stream}.>"),
-        Request(f"{_API}.STREAM.MSG.DELETE.{stream}"),
         *_bucket(subjects.ledger_bucket(), calls),
         *_bucket(subjects.result_bucket(), calls),
         *_bucket(subjects.catalog_bucket(), f"{pool}.*.{worker}"),
@@ -77,7 +77,7 @@ def worker_requests(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[
         *_payloads(subjects, pool),
         Request(f"{root}.dead.{pool}.*"),
         Request(f"{root}.reply.{pool}.*.*", owner=EXECUTOR_ACCOUNT),
-        Request(subjects.model(), owner=EXECUTOR_ACCOUNT),
+        Request(subjects.model(pool), owner=EXECUTOR_ACCOUNT),
     )
 
 
@@ -88,18 +88,14 @@ def executor_requests(subjects: Subjects, pools: Iterable[str], executor: str = 
         requests += (
             Request(subjects.invoke_pool(pool)),
             Request(f"{_API}.STREAM.MSG.DELETE.{subjects.invoke_stream(pool)}"),
-            Request(_key(subjects.ledger_bucket(), f"{pool}.*")),
+            *_bucket(subjects.ledger_bucket(), f"{pool}.*"),
+            Request(_get(subjects.result_bucket(), f"{pool}.*")),
             *_payloads(subjects, pool),
             *(Request(subject, owner=pool_account(pool)) for subject in _to_workers(subjects, pool)),
         )
-    for bucket in _seen_by_executors(subjects):
+    for bucket in (subjects.catalog_bucket(), subjects.heartbeat_bucket()):
         requests += _view(bucket)
     return tuple(requests)
-
-
-def _seen_by_executors(subjects: Subjects) -> tuple[str, ...]:
-    """Return the buckets that say what became of calls, and what workers serve and fail to load."""
-    return (subjects.ledger_bucket(), subjects.result_bucket(), subjects.catalog_bucket(), subjects.heartbeat_bucket())
 
 
 def _to_workers(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[str, ...]:

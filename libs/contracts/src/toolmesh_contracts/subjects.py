@@ -122,9 +122,9 @@ class Subjects:
         """Return the filter of all such questions to a pool."""
         return self._subject("describe", validate_pool(pool), "*")
 
-    def model(self) -> str:
-        """Return where tools' model calls go."""
-        return self._subject("model")
+    def model(self, pool: str) -> str:
+        """Return where a pool's tools send their model calls; the pool is proven by who may publish there."""
+        return self._subject("model", validate_pool(pool))
 
     def mint(self) -> str:
         """Return where a fresh token is asked for."""

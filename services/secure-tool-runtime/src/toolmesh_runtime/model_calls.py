@@ -29,6 +29,7 @@ class ModelCalls:
     """
 
     broker: Broker
+    pool: str
     worker: str
     invocation: str
     attempt: int
@@ -54,7 +55,8 @@ class ModelCalls:
         )
         headers = {SCHEMA: schema_name(ModelRequest)}
         try:
-            answer = await self.broker.request(self.broker.subjects.model(), encode(request), limit_s, headers)
+            subject = self.broker.subjects.model(self.pool)
+            answer = await self.broker.request(subject, encode(request), limit_s, headers)
             reply = decode(ModelReply, answer.body)
         except NoRespondersError as error:
             raise ModelRefusedError("no model is configured for tools") from error

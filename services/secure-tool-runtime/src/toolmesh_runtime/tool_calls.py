@@ -139,7 +139,7 @@ class ToolCalls:
             wall_clock_s=wall_clock_s,
             limits=self._run_limits(),
             on_status=lambda text: sender.status(StatusState.PROGRESS, self.redactor.exact(text)),
-            ask_model=self._model(invocation.id, attempt, time.time() + wall_clock_s),
+            ask_model=self._model(invocation, attempt, time.time() + wall_clock_s),
         ) as run:
             self._observe(tool, run)
             result = await self._result(invocation, tool, run, secrets, attempt)
@@ -150,11 +150,16 @@ class ToolCalls:
             )
         return result
 
-    def _model(self, invocation: str, attempt: int, ends_at: float) -> AskModel | None:
+    def _model(self, invocation: Invocation, attempt: int, ends_at: float) -> AskModel | None:
         if self.broker is None:
             return None
         calls = ModelCalls(
-            broker=self.broker, worker=self.worker, invocation=invocation, attempt=attempt, ends_at=ends_at
+            broker=self.broker,
+            pool=invocation.pool,
+            worker=self.worker,
+            invocation=invocation.id,
+            attempt=attempt,
+            ends_at=ends_at,
         )
         return calls.ask
 
