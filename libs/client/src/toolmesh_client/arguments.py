@@ -45,7 +45,7 @@ def encode_arguments(arguments: Mapping[str, object] | bytes) -> bytes:
         check_json_object(arguments, "the arguments")
     except MalformedMessageError as error:
         raise InvalidArgumentsError(
-            error.message, hint=error.hint or 'send an object such as {"city": "Oslo"}'
+            error.message, hint='call again with valid JSON: one object, such as {"city": "Oslo"}'
         ) from error
     return arguments
 

@@ -19,12 +19,12 @@ from toolmesh_contracts.model_loading import check
 from toolmesh_contracts.reserved import declared_reserved_reason
 from toolmesh_contracts.scopes import MAX_SCOPE_CHARACTERS
 from toolmesh_contracts.toml_document import read_toml
+from toolmesh_contracts.tool_places import VESSEL_NAME
 
 __all__ = [
     "AGENT_INSIDE",
     "DEFAULT_SCOPE",
     "PACKAGE_PLACEHOLDER",
-    "VESSEL_NAME",
     "DeclaredTool",
     "DeclaredToolFile",
     "Mount",
@@ -40,9 +40,6 @@ __all__ = [
 
 PACKAGE_PLACEHOLDER: Final = "{package}"
 """Stands in a command for the agent folder's path in the sandbox."""
-
-VESSEL_NAME: Final = "vessel.toml"
-"""The file that makes a folder an agent folder."""
 
 AGENT_INSIDE: Final = PurePosixPath("/agent")
 """Where the sandbox shows the agent folder."""

@@ -1,10 +1,12 @@
 """Feed and read the pipes of a sandboxed command without blocking it, the event loop or memory."""
 
 import asyncio
+import codecs
 import os
 from collections.abc import Callable
 
 _CHUNK = 65536
+_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 class Capture:
@@ -13,6 +15,8 @@ class Capture:
     def __init__(self, cap: int) -> None:
         self._cap = cap
         self._kept = bytearray()
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._characters = 0
         self.dropped = 0
 
     @property
@@ -24,7 +28,20 @@ class Capture:
         """Take the next piece."""
         room = self._cap - len(self._kept)
         self._kept += data[:room]
-        self.dropped += max(0, len(data) - room)
+        if rest := data[room:]:
+            self.dropped += len(rest)
+            if self._decoder is None:
+                self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+                self._decoder.decode(_unfinished(self._kept))
+            self._characters += len(self._decoder.decode(rest))
+
+    @property
+    def dropped_characters(self) -> int:
+        """Characters that the bytes after the cap hold, read as UTF-8; one that the cap divides is among them."""
+        if self._decoder is None:
+            return 0
+        pending, _flags = self._decoder.getstate()
+        return self._characters + len(pending.decode(errors="replace"))
 
     async def read(self, descriptor: int) -> None:
         """Read a non-blocking descriptor to its end, so that the writer never waits, and close it."""
@@ -41,6 +58,13 @@ class Capture:
                 await asyncio.sleep(0)
         finally:
             os.close(descriptor)
+
+
+def _unfinished(data: bytearray) -> bytes:
+    """The bytes at the end that are the beginning of a longer UTF-8 character."""
+    tail = bytes(data[-3:]).lstrip(_CONTINUATION)
+    _text, finished = codecs.utf_8_decode(tail, "replace", False)
+    return tail[finished:]
 
 
 async def feed(descriptor: int, data: bytes) -> None:

@@ -33,6 +33,14 @@ def remove_tree(folder: Path, within_s: float = 30.0) -> bool:
     return True
 
 
+def empty_folder(folder: int, within_s: float = 30.0) -> bool:
+    """Remove all that an open folder holds, with the same care; returns as `remove_tree`."""
+    try:
+        return _empty(folder, time.monotonic() + within_s)
+    except OSError:
+        return False
+
+
 def _empty(top: int, deadline: float) -> bool:
     prefix = f".{secrets.token_hex(8)}-"
     hoisted = (prefix + str(number) for number in itertools.count())

@@ -87,3 +87,5 @@ class WorkspaceCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Id of this state; the worker that still has it goes on with it."""
     payload: PayloadRef | None = None
     """A tar file of it, from which any other worker restores it; None when it was empty."""
+    unstored: bool = False
+    """It could not be stored: only the worker that has it can go on with it."""
