@@ -1,0 +1,1 @@
+"""Declared tools: commands of an agent folder, each told of by one TOML file."""
