@@ -292,6 +292,64 @@ async def test_replies_of_an_older_attempt_are_dropped(kind: str, tmp_path: Path
         assert await sending is True
 
 
+@pytest.mark.parametrize("confirmed_before", [True, False])
+@pytest.mark.requirement("call:one-result")
+async def test_another_result_of_the_same_attempt_is_refused(
+    kind: str, tmp_path: Path, *, confirmed_before: bool
+) -> None:
+    """A successor's WORKER_LOST was taken: the slow worker's own result is not confirmed, and so stored, not dropped."""
+    lost = msgspec.structs.replace(_result("lost"), outcome=Outcome.ERROR, worker="successor")
+    own = msgspec.structs.replace(_result("own"), data=msgspec.Raw(b'{"a": 1}'), worker="w")
+    async with (
+        brokers_of_kind(kind, tmp_path) as brokers,
+        brokers.connect("ex") as executor,
+        brokers.connect("w") as worker,
+        ReplyListener.open(executor, "ex") as listener,
+        listener.expect(POOL, CALL) as call,
+        replying(worker, pool=POOL, executor="ex", invocation=CALL, attempt=1, worker="w") as replies,
+        asyncio.timeout(20),
+    ):
+        sending = asyncio.create_task(replies.result(lost, timeout_s=10))
+        received = await anext(call)
+        assert isinstance(received, ReceivedResult)
+        if confirmed_before:
+            await received.confirm()
+            assert await sending is True
+        for different in (own, msgspec.structs.replace(lost, worker="another"), _result("lost")):
+            assert await replies.result(different, timeout_s=5) is False
+        repeated = asyncio.create_task(replies.result(lost, timeout_s=10))
+        await received.confirm()
+        assert await repeated is True
+        assert await sending is True
+        assert received.result.message == "lost"
+
+
+@pytest.mark.requirement("call:one-result")
+async def test_a_repeat_of_a_result_with_data_is_known_as_one(kind: str, tmp_path: Path) -> None:
+    """The same result sent again, as after a lost confirmation or from the store, is confirmed."""
+    result = msgspec.structs.replace(_result(), data=msgspec.Raw(b'{"a": [1, 2.50]}'), worker="w")
+    async with (
+        brokers_of_kind(kind, tmp_path) as brokers,
+        brokers.connect("ex") as executor,
+        brokers.connect("w") as worker,
+        ReplyListener.open(executor, "ex") as listener,
+        listener.expect(POOL, CALL) as call,
+        replying(worker, pool=POOL, executor="ex", invocation=CALL, attempt=1, worker="w") as replies,
+        asyncio.timeout(20),
+    ):
+        sending = asyncio.create_task(replies.result(result, timeout_s=10))
+        received = await anext(call)
+        assert isinstance(received, ReceivedResult)
+        await received.confirm()
+        assert await sending is True
+        results = StoredResults(worker)
+        assert await results.store(POOL, result, deadline_ms=deadline_in(60))
+        stored = await results.read(POOL, CALL)
+        assert stored is not None
+        async with replying(worker, pool=POOL, executor="ex", invocation=CALL, attempt=1, worker="next") as again:
+            assert await again.result(stored, timeout_s=5) is True
+
+
 async def test_a_result_that_was_not_confirmed_is_refused_at_the_end(kind: str, tmp_path: Path) -> None:
     """An executor that gives up lets the worker store the result at once."""
     async with (

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from toolmesh_broker.ports import Broker, Message
 from toolmesh_contracts.envelopes.reply import Confirmation, Result, Status
 from toolmesh_contracts.errors import ToolmeshError
@@ -81,7 +83,8 @@ class PendingCall:
     def take_result(self, result: Result, message: Message) -> bool:
         """Take in a result; False if it belongs to an older attempt or differs from the one that is here."""
         if self._result is not None:
-            if result.attempt != self._result.result.attempt:
+            # Of one attempt there may be two: its own, and the WORKER_LOST of a successor that could not know of it.
+            if not _is_repeat(result, self._result.result):
                 return False
         elif result.attempt < self._attempt:
             return False
@@ -173,6 +176,11 @@ class ReplyListener:
     def _find(self, place: ReplySubject, invocation: str) -> PendingCall | None:
         call = self._waiting.get(place.invocation)
         return call if call is not None and call.pool == place.pool and invocation == place.invocation else None
+
+
+def _is_repeat(result: Result, first: Result) -> bool:
+    """Tell whether it says the same; each sending has a number of its own."""
+    return msgspec.structs.replace(result, seq=first.seq) == first
 
 
 def _confirmation(invocation: str, *, accepted: bool) -> bytes:
