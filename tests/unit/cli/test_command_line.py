@@ -1,11 +1,27 @@
 """The command line itself, without a mesh."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.support.running_mesh import run_toolmesh
 
-_COMMANDS = (["up"], ["call"], ["tools"], ["tools", "list"], ["demo"], ["version"])
+_COMMANDS = (
+    ["up"],
+    ["call"],
+    ["tools"],
+    ["tools", "list"],
+    ["tool"],
+    ["tool", "init"],
+    ["tool", "run"],
+    ["tool", "validate"],
+    ["tool", "schema"],
+    ["config"],
+    ["config", "validate"],
+    ["doctor"],
+    ["demo"],
+    ["version"],
+)
 
 
 @pytest.mark.parametrize("command", [[], *_COMMANDS], ids=lambda command: " ".join(command) or "toolmesh")
@@ -44,7 +60,7 @@ async def test_wrong_usage_is_one_error_with_a_hint(arguments: list[str]) -> Non
     assert rest[0].endswith("--help")
 
 
-@pytest.mark.parametrize("arguments", [[], ["tools"]])
+@pytest.mark.parametrize("arguments", [[], ["tools"], ["tool"], ["config"]])
 async def test_a_bare_command_shows_its_help(arguments: list[str]) -> None:
     """And counts as wrong usage, for scripts."""
     ended = await run_toolmesh(*arguments)
@@ -67,3 +83,21 @@ async def test_up_needs_tools() -> None:
 
     assert ended.code == 2
     assert "--tools" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("toolmesh to", {"tool", "tools"}),
+        ("toolmesh tool ", {"init", "run", "validate", "schema"}),
+        ("toolmesh call x", set()),
+    ],
+)
+async def test_a_shell_completes_commands_and_is_silent_where_it_knows_nothing(
+    tmp_path: Path, words: str, expected: set[str]
+) -> None:
+    """Tools of a mesh that does not run are none, and no error."""
+    environment = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_TOOLMESH_COMPLETE": "complete_bash"}
+    shown = await run_toolmesh(data_folder=tmp_path, extra_environment=environment)
+
+    assert (set(shown.stdout.split()), shown.stderr) == (expected, "")

@@ -12,6 +12,8 @@ _IDENTITY_CODES = {
     "TOKEN_EXPIRED": ErrorCode.AUTHENTICATION_FAILED,
     "SIGNATURE_INVALID": ErrorCode.AUTHENTICATION_FAILED,
 }
+_MACHINE_LACKS = frozenset({"SANDBOX_UNAVAILABLE", "POLICY_REFUSED", "POLICY_INVALID", "BASE_FOLDER_INVALID"})
+"""Sandbox errors that someone has to mend in the machine or in what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,11 @@ def describe(error: BaseException) -> Failure | None:
 def _describe_standalone(error: BaseException) -> Failure | None:
     """Describe errors of the libraries that know no contracts: they have their own `code` and `message`."""
     from toolmesh_identity.errors import IdentityError
+    from toolmesh_sandbox.errors import SandboxError
 
+    if isinstance(error, SandboxError):
+        code = ErrorCode.SANDBOX_UNAVAILABLE if error.code in _MACHINE_LACKS else ErrorCode.SANDBOX_FAILED
+        return Failure(code, error.message, error.hint, exit_codes.exit_code_of(code))
     if not isinstance(error, IdentityError):
         return None
     code = _IDENTITY_CODES.get(error.code, ErrorCode.INVALID_CONFIGURATION)

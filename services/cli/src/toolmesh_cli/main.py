@@ -2,15 +2,18 @@
 
 import os
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.options import AllowUnsandboxed, AsJson, DataFolder, Workers
+from toolmesh_cli.command_running import run_command
+from toolmesh_cli.completion import tool_names
+from toolmesh_cli.config_app import config_app
+from toolmesh_cli.options import AllowUnsandboxed, AsJson, DataFolder, Workers, help_if_bare
+from toolmesh_cli.tool_app import tool_app
 
 __all__ = ["app", "main"]
 
@@ -24,12 +27,12 @@ app = typer.Typer(
     epilog=f"""\b
 Examples:
   toolmesh demo
+  toolmesh tool init greet
   toolmesh up --workers 2 --tools examples/weather
   toolmesh call weather --args '{{"city": "Oslo"}}'
   toolmesh tools list
 
 {_EXIT_CODES_HELP}""",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -41,22 +44,18 @@ tools_app = typer.Typer(
     no_args_is_help=False,
 )
 app.add_typer(tools_app, name="tools")
+app.add_typer(tool_app, name="tool")
+app.add_typer(config_app, name="config")
 
 
 @app.callback(invoke_without_command=True)
 def _without_command(context: typer.Context) -> None:
-    _help_if_bare(context)
+    help_if_bare(context)
 
 
 @tools_app.callback(invoke_without_command=True)
 def _tools_without_command(context: typer.Context) -> None:
-    _help_if_bare(context)
-
-
-def _help_if_bare(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(exit_codes.USAGE)
+    help_if_bare(context)
 
 
 @app.command(
@@ -111,7 +110,7 @@ def up(
         sandbox=sandbox,
         allow_unsandboxed=allow_unsandboxed,
     )
-    return _run(run_up(options))
+    return run_command(run_up(options))
 
 
 @app.command(
@@ -127,7 +126,12 @@ Statuses go to stderr, the result to stdout. Ctrl-C withdraws the call.
 )
 def call(
     tool: Annotated[
-        str, typer.Argument(help="The tool's name; with --agent, the name the agent gives it.", metavar="TOOL")
+        str,
+        typer.Argument(
+            help="The tool's name; with --agent, the name the agent gives it.",
+            metavar="TOOL",
+            autocompletion=tool_names,
+        ),
     ],
     args: Annotated[str | None, typer.Option(help="The arguments, a JSON object.", metavar="JSON")] = None,
     args_file: Annotated[
@@ -176,7 +180,7 @@ def call(
         save_artifacts=save_artifacts,
         data_folder=data,
     )
-    return _run(run_call(options))
+    return run_command(run_call(options))
 
 
 @tools_app.command("list", epilog="\b\nExamples:\n  toolmesh tools list\n  toolmesh tools list --json")
@@ -184,7 +188,7 @@ def tools_list(as_json: AsJson = False, data: DataFolder = None) -> int:
     """List the tools that live workers serve, and what could not be loaded."""
     from toolmesh_cli.tools import run_tools_list
 
-    return _run(run_tools_list(data, as_json=as_json))
+    return run_command(run_tools_list(data, as_json=as_json))
 
 
 @app.command(epilog="\b\nExample:\n  toolmesh demo")
@@ -192,7 +196,15 @@ def demo(workers: Workers = 2, allow_unsandboxed: AllowUnsandboxed = False) -> i
     """Start a mesh on the repository's examples, call their tools, and stop again."""
     from toolmesh_cli.demo import run_demo
 
-    return _run(run_demo(workers, allow_unsandboxed=allow_unsandboxed))
+    return run_command(run_demo(workers, allow_unsandboxed=allow_unsandboxed))
+
+
+@app.command(epilog="\b\nExamples:\n  toolmesh doctor\n  toolmesh doctor --json")
+def doctor(as_json: AsJson = False, data: DataFolder = None) -> int:
+    """Check this machine, and the mesh that runs here; say what is wrong and its cure."""
+    from toolmesh_cli.doctor.examination import run_doctor
+
+    return run_command(run_doctor(data, as_json=as_json))
 
 
 @app.command(epilog="\b\nExamples:\n  toolmesh version\n  toolmesh version --json")
@@ -201,15 +213,6 @@ def version(as_json: AsJson = False) -> int:
     from toolmesh_cli.version import print_version
 
     return print_version(as_json=as_json)
-
-
-def _run(command: Coroutine[Any, Any, int]) -> int:
-    import asyncio
-
-    from toolmesh_cli.library_logs import drop_library_logs
-
-    drop_library_logs()
-    return asyncio.run(command)
 
 
 def main() -> NoReturn:

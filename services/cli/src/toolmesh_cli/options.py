@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AllowUnsandboxed", "AsJson", "DataFolder", "Workers"]
+from toolmesh_cli import exit_codes
+
+__all__ = ["AllowUnsandboxed", "AsJson", "DataFolder", "Workers", "help_if_bare"]
 
 DataFolder = Annotated[
     Path | None,
@@ -24,3 +26,10 @@ AllowUnsandboxed = Annotated[
     bool,
     typer.Option("--allow-unsandboxed", help="Run tools WITHOUT isolation, where bubblewrap can't run (macOS)."),
 ]
+
+
+def help_if_bare(context: typer.Context) -> None:
+    """Show the help of a group that was given no command, which counts as wrong usage."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(exit_codes.USAGE)

@@ -9,7 +9,7 @@ from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import ToolManifest
 
-__all__ = ["MANIFEST_NAME", "Program", "ProgramMissingError", "find_manifests", "find_program"]
+__all__ = ["MANIFEST_NAME", "Program", "ProgramMissingError", "find_manifests", "find_program", "lone_program"]
 
 MANIFEST_NAME = "manifest.yaml"
 _SHEBANG_BYTES = 256
@@ -72,12 +72,22 @@ def find_program(manifest: Path, name: str, tool: ToolManifest) -> Program:
         for relative in (tool.executable, f"python/bin/{tool.executable}", f"{tool.executable}.py"):
             path = folder / relative
             if path.is_file():
-                return Program(folder, PurePosixPath(relative), _is_python(path, tool))
+                return Program(folder, PurePosixPath(relative), _is_python(path, tool.runtime))
             tried.append(str(path))
     raise ProgramMissingError(
         f"executable {tool.executable!r} is not there; looked for {', '.join(tried)}",
-        hint="set `executable` and `tool_dir` in the manifest to where the program is",
+        hint=_cure(tool, next(_folders(manifest, name, tool))),
     )
+
+
+def _cure(tool: ToolManifest, folder: Path) -> str:
+    cure = "set `executable` and `tool_dir` in the manifest to where the program is"
+    return f"build it: go build -o {tool.executable} . in {folder}; or {cure}" if tool.runtime == "go" else cure
+
+
+def lone_program(path: Path) -> Program:
+    """Return a program that no manifest tells of."""
+    return Program(path.absolute().parent, PurePosixPath(path.name), _is_python(path, None))
 
 
 def _folders(manifest: Path, name: str, tool: ToolManifest) -> Iterator[Path]:
@@ -88,9 +98,9 @@ def _folders(manifest: Path, name: str, tool: ToolManifest) -> Iterator[Path]:
         yield home
 
 
-def _is_python(path: Path, tool: ToolManifest) -> bool:
-    if tool.runtime is not None:
-        return tool.runtime == "python"
+def _is_python(path: Path, runtime: str | None) -> bool:
+    if runtime is not None:
+        return runtime == "python"
     if path.suffix == ".py":
         return True
     with path.open("rb") as file:

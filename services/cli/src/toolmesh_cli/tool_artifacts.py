@@ -1,0 +1,56 @@
+"""Gives a tool's file parameters the files of `--artifact`."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolmesh_contracts.envelopes.catalog import ArtifactParameter
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+
+__all__ = ["bind_artifacts"]
+
+
+def bind_artifacts(
+    given: Iterable[str], parameters: Mapping[str, ArtifactParameter], arguments: bytes
+) -> tuple[bytes, dict[str, Path]]:
+    """Return the arguments with the files' names filled in where they are missing, and the files by parameter.
+
+    Args:
+        given: `PARAM=FILE`, several of one parameter that takes a list.
+        parameters: The tool's parameters that take files.
+        arguments: A JSON object.
+
+    Raises:
+        ToolmeshError: the form is wrong, the tool has no such parameter, or one that takes one file gets two.
+    """
+    files: dict[str, list[Path]] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or not path:
+            raise _refused(f"--artifact {text!r} has no `=`", "write --artifact PARAM=FILE")
+        if name not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise _refused(f"--artifact {name}: the tool takes no file there", f"parameters that take files: {known}")
+        files.setdefault(name, []).append(Path(path))
+    if not files:
+        return arguments, {}
+    values: dict[str, Any] = json.loads(arguments)
+    bound: dict[str, Path] = {}
+    for name, paths in files.items():
+        parameter = parameters[name]
+        if not parameter.is_list and len(paths) > 1:
+            raise _refused(f"--artifact {name} is given {len(paths)} times, but takes one file", "give one")
+        bound |= {f"{name}[{n}]": path for n, path in enumerate(paths)} if parameter.is_list else {name: paths[0]}
+        values.setdefault(name, _names(parameter, [path.name for path in paths]))
+    return json.dumps(values).encode(), bound
+
+
+def _names(parameter: ArtifactParameter, names: list[str]) -> Any:
+    if parameter.filename_key is not None:
+        return [{parameter.filename_key: name} for name in names]
+    return names if parameter.is_list else names[0]
+
+
+def _refused(message: str, hint: str) -> ToolmeshError:
+    return ToolmeshError(message, code=ErrorCode.INVALID_ARGUMENTS, hint=hint)

@@ -1,0 +1,107 @@
+"""`toolmesh tool run`: one run of a tool without any server, statuses on stderr, the result on stdout."""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from toolmesh_cli.artifact_files import free_path
+from toolmesh_cli.call import show_status
+from toolmesh_cli.call_arguments import read_arguments
+from toolmesh_cli.call_output import exit_code_of_result, failure_document, print_json, print_result, result_document
+from toolmesh_cli.failures import describe
+from toolmesh_cli.interruptible import interruptible
+from toolmesh_cli.sandbox_check import check_sandbox
+from toolmesh_cli.terminal import Terminal, visible
+from toolmesh_cli.tool_artifacts import bind_artifacts
+from toolmesh_cli.tool_choice import choose_entries, describe_chosen
+from toolmesh_cli.tool_settings import read_settings
+from toolmesh_client.result import CallResult, load_result
+from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_runtime.workbench.bench import BenchSettings, open_bench
+from toolmesh_runtime.workbench.payload_folder import PayloadFolder
+from toolmesh_runtime.workbench.single_run import LOCAL_POOL, SingleRun, run_once
+
+__all__ = ["ToolRunOptions", "run_tool_once"]
+
+_MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRunOptions:
+    """What `toolmesh tool run` was asked for."""
+
+    place: Path
+    tool: str | None = None
+    arguments: str | None = None
+    arguments_file: str | None = None
+    config: str | None = None
+    artifacts: tuple[str, ...] = ()
+    profile: str | None = None
+    as_json: bool = False
+    save_artifacts: Path | None = None
+    sandboxed: bool = True
+
+
+async def run_tool_once(options: ToolRunOptions) -> int:
+    """Run the tool and return the exit code.
+
+    With `--json` even a run that never began gives one JSON document on stdout.
+    """
+    try:
+        return await _run(options)
+    except Exception as error:
+        failure = describe(error)
+        if failure is not None and options.as_json:
+            print_json(failure_document(failure), Terminal.stdout())
+        raise
+
+
+async def _run(options: ToolRunOptions) -> int:
+    stderr, stdout = Terminal.stderr(), Terminal.stdout()
+    arguments = read_arguments(options.arguments, options.arguments_file)
+    check_sandbox("bwrap" if options.sandboxed else "direct")
+    with tempfile.TemporaryDirectory(prefix="toolmesh-run-") as folder:
+        payloads = PayloadFolder(Path(folder))
+        result = await interruptible(_result(options, arguments, payloads, stderr))
+        saved = await _save(payloads, result, options.save_artifacts, stderr)
+    if options.as_json:
+        print_json(result_document(result, saved), stdout)
+        if result.error is not None:
+            stderr.error(result.error.code, result.error.message, result.error.hint)
+    else:
+        print_result(result, stdout, stderr)
+    return exit_code_of_result(result)
+
+
+async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFolder, terminal: Terminal) -> CallResult:
+    def on_status(status: Status) -> None:
+        show_status(status, terminal)
+
+    config = read_settings(options.config)
+    entries = choose_entries(options.place, options.tool, terminal)
+    async with open_bench(BenchSettings(profile=options.profile, sandboxed=options.sandboxed)) as bench:
+        tool = await describe_chosen(entries, options.tool, bench, config)
+        complete, files = bind_artifacts(options.artifacts, tool.description.artifact_params, arguments)
+        run = SingleRun(tool=tool, arguments=complete, config=config or {}, artifacts=files)
+        result = await run_once(run, bench.confinement, payloads, on_status)
+    return await load_result(result, LOCAL_POOL, payloads, payloads.bucket, _MAX_RESULT_BYTES)
+
+
+async def _save(
+    payloads: PayloadFolder, result: CallResult, folder: Path | None, terminal: Terminal
+) -> Mapping[str, str]:
+    if folder is None:
+        return {}
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    saved: dict[str, str] = {}
+    for artifact in result.artifacts:
+        path = free_path(folder, artifact.filename)
+        with await asyncio.to_thread(path.open, "xb") as file:
+            async for chunk in payloads.open(artifact.payload):
+                await asyncio.to_thread(file.write, chunk)
+        saved[artifact.filename] = str(path)
+        terminal.line(f"saved {visible(str(path))} ({artifact.size} bytes)")
+    return saved

@@ -1,0 +1,42 @@
+"""`toolmesh tool schema`: what the catalog would say of tools."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolmesh_cli import exit_codes
+from toolmesh_cli.sandbox_check import check_sandbox
+from toolmesh_cli.terminal import Terminal
+from toolmesh_cli.tool_choice import choose_entries, describe_chosen
+from toolmesh_cli.tool_settings import read_settings
+from toolmesh_contracts.wire import encode
+from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
+from toolmesh_runtime.workbench.bench import BenchSettings, open_bench
+
+__all__ = ["run_schema"]
+
+_WORKER = "local"
+
+
+async def run_schema(place: Path, tool: str | None, config: str | None, profile: str | None, *, sandboxed: bool) -> int:
+    """Print a JSON list of catalog entries; return the exit code.
+
+    Raises:
+        ToolmeshError: a tool can't be described.
+    """
+    settings = read_settings(config)
+    check_sandbox("bwrap" if sandboxed else "direct")
+    entries = choose_entries(place, tool, Terminal.stderr())
+    async with open_bench(BenchSettings(profile=profile, sandboxed=sandboxed)) as bench:
+        if tool is not None:
+            tools = [await describe_chosen(entries, tool, bench, settings)]
+        else:
+            tools = [one for entry in entries for one in (await bench.describe(entry, settings)).values()]
+    Terminal.stdout().line(json.dumps([_entry(one) for one in tools], ensure_ascii=False, indent=2))
+    return exit_codes.OK
+
+
+def _entry(tool: LoadedTool) -> Any:
+    return msgspec.json.decode(encode(tool.entry(tool.manifest.pool, _WORKER)))

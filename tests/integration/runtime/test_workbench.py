@@ -1,0 +1,212 @@
+"""Tools on their author's machine: described, checked and run as by a worker, without a broker."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from toolmesh_contracts.config_problems import ConfigError
+from toolmesh_contracts.envelopes.reply import Outcome, Result, StatusState
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_runtime.workbench.bench import Bench, BenchSettings, open_bench
+from toolmesh_runtime.workbench.checking import check_places
+from toolmesh_runtime.workbench.entries import find_entries
+from toolmesh_runtime.workbench.payload_folder import PayloadFolder
+from toolmesh_runtime.workbench.single_run import SingleRun, run_once
+
+SHOUT = '''
+import pathlib
+
+import voice
+from toolmesh_sdk import Artifact, ConfigSchemaField, ToolContext, ToolResult, tool_cli, with_config_schema
+
+
+@with_config_schema([ConfigSchemaField("password", secret=True)])
+def shout(text: str, ctx: ToolContext, doc: Artifact | None = None, big: int = 0) -> ToolResult:
+    """Say a text loudly.
+
+    Args:
+        text: What to say.
+    """
+    ctx.send_status("one")
+    ctx.send_status("two")
+    ctx.save_artifact("out.txt", "x" * 10_000)
+    said = voice.loud(text) + (doc.as_text() if doc else "") + str(ctx.get_config("password") or "")
+    neighbours = sorted(path.name for path in pathlib.Path(__file__).parent.iterdir())
+    return ToolResult.ok(said + "!" * big, data={"neighbours": neighbours})
+
+
+cli = tool_cli(shout)
+
+if __name__ == "__main__":
+    cli()
+'''
+PLAIN = '''
+from toolmesh_sdk import tool_cli
+
+def {name}(city: str) -> str:
+    """Tell something about a city."""
+    import time
+    time.sleep({sleep})
+    return city
+
+cli = tool_cli({name})
+if __name__ == "__main__":
+    cli()
+'''
+
+
+@asynccontextmanager
+async def bench(**settings: Any) -> AsyncIterator[Bench]:
+    async with open_bench(BenchSettings(**settings)) as opened:
+        yield opened
+
+
+async def run(opened: Bench, place: Path, payloads: PayloadFolder, **options: Any) -> tuple[Result, list[str]]:
+    (entry,) = find_entries(place).entries
+    (tool,) = (await opened.describe(entry)).values()
+    told: list[str] = []
+    result = await run_once(
+        SingleRun(tool=tool, **options),
+        opened.confinement,
+        payloads,
+        lambda status: told.append(status.text if status.state is StatusState.PROGRESS else "started"),
+    )
+    return result, told
+
+
+async def read(payloads: PayloadFolder, ref: Any) -> bytes:
+    return b"".join([chunk async for chunk in payloads.open(ref)])
+
+
+async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(tmp_path: Path) -> None:
+    """Statuses in order, files in and out, a secret hidden, a large result: as a worker does it."""
+    (tmp_path / "shout.py").write_text(SHOUT)
+    (tmp_path / "voice.py").write_text("def loud(text):\n    return text.upper()\n")
+    (tmp_path / "private.txt").write_text("not for tools")
+    (tmp_path / "notes.txt").write_text(" (quietly)")
+    (tmp_path / "store").mkdir()
+    payloads = PayloadFolder(tmp_path / "store")
+    async with bench() as opened:
+        result, told = await run(
+            opened,
+            tmp_path / "shout.py",
+            payloads,
+            arguments=b'{"text": "hello", "doc": "notes.txt"}',
+            config={"password": "violet-7731"},
+            artifacts={"doc": tmp_path / "notes.txt"},
+        )
+        large, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "", "big": 400000}')
+        bad, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"txt": 1}')
+    assert told == ["started", "one", "two"]
+    assert result.outcome is Outcome.OK, result
+    assert result.message.startswith("HELLO (quietly)")
+    assert "violet" not in str(result)
+    assert not isinstance(result.data, msgspec.UnsetType)
+    assert msgspec.json.decode(result.data)["neighbours"] == ["shout.py", "voice.py"]
+    assert [one.filename for one in result.artifacts] == ["out.txt"]
+    assert await read(payloads, result.artifacts[0].payload) == b"x" * 10_000
+    assert large.payload is not None
+    assert b"!" * 400_000 in await read(payloads, large.payload)
+    assert bad.error is not None
+    assert bad.error.code is ErrorCode.INVALID_ARGUMENTS
+
+
+async def test_a_program_with_a_manifest_runs_by_it(tmp_path: Path) -> None:
+    """Its time limit holds, whether the folder, the manifest or the program is named; another profile can be asked for."""
+    (tmp_path / "slow.py").write_text(PLAIN.format(name="slow", sleep=30))
+    manifest = tmp_path / "manifest.yaml"
+    manifest.write_text("version: 1\ntools: {dawdle: {executable: slow, tool_dir: ., timeout_seconds: 0.5}}\n")
+    (tmp_path / "store").mkdir()
+    for place in (tmp_path, manifest, tmp_path / "slow.py"):
+        assert [entry.name for entry in find_entries(place).entries] == ["dawdle"]
+    async with bench(profile="restrictive") as opened:
+        (entry,) = find_entries(manifest).entries
+        tool = (await opened.describe(entry))["dawdle"]
+        result, _ = await run(opened, tmp_path, PayloadFolder(tmp_path / "store"), arguments=b'{"city": "Oslo"}')
+    assert tool.program.policy.profile == "restrictive"
+    assert result.error is not None
+    assert result.error.code is ErrorCode.SANDBOX_TIMEOUT
+
+
+async def test_a_description_follows_the_configuration(tmp_path: Path) -> None:
+    """A renamed tool keeps the name that its program looks it up by."""
+    (tmp_path / "query.py").write_text("""
+from toolmesh_sdk import DynamicTool, dynamic_tool_cli
+
+class Query(DynamicTool):
+    @property
+    def tool_name(self):
+        return self.tool_config.get("name", "query")
+    @property
+    def tool_description(self):
+        return "Ask " + self.tool_config.get("database", "any database")
+    @property
+    def parameters_schema(self):
+        return {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]}
+    async def _run_async_impl(self, args, tool_context=None, credential=None):
+        return args["sql"]
+
+cli = dynamic_tool_cli(Query)
+if __name__ == "__main__":
+    cli()
+""")
+    (entry,) = find_entries(tmp_path / "query.py").entries
+    async with bench() as opened:
+        plain = await opened.describe(entry)
+        configured = await opened.describe(entry, {"database": "sales", "name": "ask_sales"})
+    assert [one.description.description for one in plain.values()] == ["Ask any database"]
+    assert [(one.own_name, one.description.description) for one in configured.values()] == [("query", "Ask sales")]
+
+
+async def test_the_check_tells_every_problem_with_its_place_and_cure(tmp_path: Path) -> None:
+    """Manifest, programs and schemas; a tool of two folders; what is sound is listed."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        folder.mkdir()
+        (folder / "good.py").write_text(PLAIN.format(name="good", sleep=0))
+    (one / "crash.py").write_text("import os\n\nboom = 1 / 0\n")
+    (one / "lacks.py").write_text("import no_such_package\n")
+    (one / "syntax.py").write_text("def x(:\n")
+    (one / "schema.sh").write_text(
+        """#!/bin/sh
+echo '{"tools": {"schema": {"description": "", "parameters": {"type": "object", "required": ["x"]}}}}'
+"""
+    )
+    (one / "schema.sh").chmod(0o755)
+    names = ["good", "crash", "lacks", "syntax", "gone"]
+    lines = [f"  {name}: {{executable: {name}, tool_dir: .}}" for name in names]
+    lines += ["  schema: {executable: schema.sh, tool_dir: .}", "  typo: {executable: good, tool_dri: .}"]
+    (one / "manifest.yaml").write_text("\n".join(["version: 1", "tools:", *lines, ""]))
+    (two / "manifest.yaml").write_text("version: 1\ntools:\n  good: {executable: good, tool_dir: .}\n")
+    async with bench() as opened:
+        checked = await check_places([tmp_path, tmp_path / "nowhere"], opened)
+    told = {str(fault.problem): fault.cure for fault in checked.faults}
+    expected = {
+        f"{one / 'manifest.yaml'}:9: tools.typo.tool_dri: unknown key": "",
+        f"{two / 'manifest.yaml'}: tools.good: tool 'good' of pool 'default' is also defined in": "rename one",
+        f"{one / 'crash.py'}:3: tools.crash: --schema ended with exit code 1: ZeroDivisionError": "--schema",
+        f"{one / 'lacks.py'}:1: tools.lacks: --schema ended with": f"pip install --target {one / 'python'} no_such_package",
+        f"{one / 'syntax.py'}:1: tools.syntax: --schema ended with exit code 1: SyntaxError": "--schema",
+        f"{one / 'manifest.yaml'}:7: tools.gone: executable 'gone' is not there": "set `executable`",
+        f"{one / 'manifest.yaml'}:8: tools.schema: the tool has no description": "write a docstring",
+        f"{one / 'manifest.yaml'}:8: tools.schema: parameters.required names 'x'": "parameters.properties",
+        f"{tmp_path / 'nowhere'}: ": "",
+    }
+    for start, cure in expected.items():
+        matching = [text for text in told if text.startswith(start)]
+        assert len(matching) == 1, (start, list(told))
+        assert cure in told[matching[0]], told[matching[0]]
+    assert len(told) == len(expected)
+    assert checked.tools == ("good", "good")
+
+
+def test_places_without_tools_are_named(tmp_path: Path) -> None:
+    """A folder without a manifest, and nothing at all."""
+    with pytest.raises(ConfigError, match=r"has no manifest\.yaml"):
+        find_entries(tmp_path)
+    with pytest.raises(ToolmeshError, match="is not there"):
+        find_entries(tmp_path / "gone.py")

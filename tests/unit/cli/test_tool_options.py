@@ -1,0 +1,78 @@
+"""What `tool run` makes of `--config` and `--artifact`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolmesh_cli.tool_artifacts import bind_artifacts
+from toolmesh_cli.tool_settings import read_settings
+from toolmesh_contracts.envelopes.catalog import ArtifactParameter
+from toolmesh_contracts.errors import ToolmeshError
+
+PARAMETERS = {
+    "doc": ArtifactParameter(),
+    "docs": ArtifactParameter(is_list=True),
+    "rows": ArtifactParameter(is_list=True, filename_key="file"),
+}
+
+
+def test_files_are_bound_and_their_names_filled_in() -> None:
+    """One, a list, and a list of objects; an argument that is given stays."""
+    given = ["doc=a/one.txt", "docs=two.txt", "docs=x=y.txt", "rows=r.csv"]
+    arguments, files = bind_artifacts(given, PARAMETERS, b'{"n": 1, "doc": "named.txt"}')
+
+    assert json.loads(arguments) == {
+        "n": 1,
+        "doc": "named.txt",
+        "docs": ["two.txt", "x=y.txt"],
+        "rows": [{"file": "r.csv"}],
+    }
+    assert files == {
+        "doc": Path("a/one.txt"),
+        "docs[0]": Path("two.txt"),
+        "docs[1]": Path("x=y.txt"),
+        "rows[0]": Path("r.csv"),
+    }
+
+
+def test_without_files_the_arguments_stay_as_they_were_written() -> None:
+    """Byte for byte: the tool's side judges them."""
+    assert bind_artifacts([], PARAMETERS, b'{"n":  1}') == (b'{"n":  1}', {})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["doc"], "has no `=`"),
+        (["doc="], "has no `=`"),
+        (["city=a.txt"], "takes no file there"),
+        (["doc=a", "doc=b"], "is given 2 times"),
+    ],
+)
+def test_files_that_have_no_place_are_refused(given: list[str], said: str) -> None:
+    """Each with what would do."""
+    with pytest.raises(ToolmeshError, match=said) as caught:
+        bind_artifacts(given, PARAMETERS, b"{}")
+    assert caught.value.hint
+
+
+def test_settings_come_from_a_text_or_a_file(tmp_path: Path) -> None:
+    """JSON on the line; JSON or YAML in a file."""
+    (tmp_path / "c.json").write_text('{"units": "celsius"}')
+    (tmp_path / "c.yaml").write_text("units: celsius\n")
+    expected = {"units": "celsius"}
+
+    assert read_settings(None) is None
+    assert read_settings(' {"units": "celsius"}') == expected
+    assert read_settings(str(tmp_path / "c.json")) == expected
+    assert read_settings(str(tmp_path / "c.yaml")) == expected
+
+
+@pytest.mark.parametrize("text", ["{units}", "{", "nothing-there.json", "list.yaml"])
+def test_settings_that_are_none_are_refused(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a broken text nor a missing file nor a list."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    with pytest.raises(ToolmeshError):
+        read_settings(text)
