@@ -1,5 +1,6 @@
 """Everything a call may need works with an executor's and a worker's own credentials, which allow nothing else."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -78,3 +79,22 @@ async def test_cancel_expiry_and_stored_results(tmp_path: Path) -> None:
         codes = [result.error.code if result.error else None for result in (withdrawn, expired, stopped)]
         assert codes == [ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED, ErrorCode.CANCELLED]
         assert stopped.message == "stopped on request"
+
+
+@pytest.mark.requirement("call:confirm-or-store")
+async def test_programs_on_one_profile_confirm_their_own_results(tmp_path: Path) -> None:
+    """Several connections with one executor's credentials: every call's result is confirmed, none is only stored."""
+    async with (
+        embedded_broker(tmp_path / "broker") as server,
+        connect_broker(server.connection(Provisioner())) as provisioner,
+        provisioner.provisioned(POOLS),
+        connect_broker(server.connection(Worker("alpha", "w1"))) as broker,
+        scripted_worker(broker, {"echo": echo}, name="w1", pool="alpha") as worker,
+    ):
+        settings = client_settings(tmp_path, executor="one", connection=server.connection(Executor("one")), shared=True)
+        async with connect(settings) as first, connect(settings) as second, connect(settings):
+            calls = [client.call("echo", {"n": n}) for n, client in enumerate([first, second] * 20)]
+            results = await asyncio.gather(*calls)
+            assert [result.data["n"] for result in results] == list(range(40))
+            await until(lambda: len(worker.confirmed) == 40, "the confirmations")
+            assert worker.stored == []

@@ -13,6 +13,7 @@ from toolmesh_client.client import Client
 from toolmesh_client.profile import PROFILE_NAME, read_profile, settings_from
 from toolmesh_client.profile import data_folder as default_data_folder
 from toolmesh_client.settings import ClientSettings
+from toolmesh_client.shared_replies import SharedReplies
 
 __all__ = ["client_over", "connect"]
 
@@ -41,9 +42,10 @@ async def connect(
 @contextlib.asynccontextmanager
 async def client_over(broker: Broker, settings: ClientSettings) -> AsyncIterator[Client]:
     """Open a client on a connection that is there; BrokerUnreachableError ends it if that is lost for good."""
+    listener = SharedReplies if settings.shared else ReplyListener
     async with (
         CatalogView.open(broker) as catalog,
-        ReplyListener.open(broker, settings.executor) as replies,
+        listener.open(broker, settings.executor) as replies,
         task_scope() as tasks,
     ):
         watching = tasks.create_task(broker.lost())

@@ -62,7 +62,7 @@ class ClientProfile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         namespace: Its namespace.
         broker_url: Where its broker listens.
-        executor: The id under which this client calls; the credentials belong to it.
+        executor: The id under which all programs that read the profile call; the credentials belong to it.
         identity: Name of the connection and its private inbox, as the credentials allow.
         executor_key_file: Private key file that signs calls.
         tokens: Where the caller's tokens come from.
@@ -159,6 +159,8 @@ def settings_from(profile: ClientProfile, patience: Patience | None = None) -> C
         tokens=_token_source(profile),
         sealing_keys=sealing,
         patience=patience or Patience(),
+        # Every program that reads the profile has its id and credentials.
+        shared=True,
     )
 
 

@@ -62,7 +62,7 @@ class CallRunner:
         )
         self.supervisor = Supervisor(published, self._waiter, broker, settings.patience)
         self.call = Call(published, self._waiter, self.supervisor)
-        self._received: list[ReceivedResult] = []
+        self._received: ReceivedResult | None = None
         self._queued: asyncio.Future[ToolmeshError | None] = asyncio.get_running_loop().create_future()
 
     async def until_queued(self) -> None:
@@ -80,10 +80,11 @@ class CallRunner:
         """Return once `call` has its result; whatever fails is a result."""
         call = self.call
         try:
-            result = await self._result()
-            self._turn.ended(result)
-            call.finish(result)
+            await self._follow()
             await self._payloads.discard()
+        except BrokerError as error:
+            self._tell_queued(error)
+            call.finish(failed_result(call.invocation, call.pool, call.tool, error.code, error.message))
         except Exception:  # noqa: BLE001 - a fault in one call must not end the others, which share the task group
             _log.exception("following a call failed", extra={"invocation": call.invocation})
             message = "the client failed while it followed the call; its log has the details"
@@ -93,7 +94,7 @@ class CallRunner:
             call.finish(failed_result(call.invocation, call.pool, call.tool, ErrorCode.CANCELLED, message))
             self._tell_queued(None)
 
-    async def _result(self) -> CallResult:
+    async def _follow(self) -> None:
         # First the waiter, then the publish: a worker may answer before the publish is acknowledged.
         async with self._replies.expect(self.call.pool, self.call.invocation) as pending:
             async with task_scope() as group:
@@ -103,10 +104,14 @@ class CallRunner:
                 for helper in helpers:
                     helper.cancel()
             await self._leave_queue()
-            for received in self._received:
+            loaded = await self._load(result)
+            self._turn.ended(loaded)
+            self.call.finish(loaded)
+            # Only now: a confirmed result is in no other place any more.
+            if self._received is not None:
                 with contextlib.suppress(BrokerError):
-                    await received.confirm()
-        return await self._load(result)
+                    await self._received.confirm()
+            await self._forget_payload(result)
 
     async def _leave_queue(self) -> None:
         """Withdraw a call that also went to the queue because the turn's worker was slow to say that it runs it."""
@@ -119,9 +124,8 @@ class CallRunner:
             if isinstance(news, Status):
                 self._waiter.take_status(news)
                 self.supervisor.heard()
-            else:
-                self._received.append(news)
-                self._waiter.settle(news.result)
+            elif self._waiter.settle(news.result):
+                self._received = news
 
     async def _publish(self) -> None:
         if await self._taken_by_the_turns_worker():
@@ -163,13 +167,15 @@ class CallRunner:
             self._queued.set_result(error)
 
     async def _load(self, result: Result) -> CallResult:
+        pool = self.call.pool
+        store, bucket = self._broker.payloads(pool), self._broker.subjects.payload_bucket(pool)
+        return await load_result(result, pool, store, bucket, self._settings.max_result_bytes)
+
+    async def _forget_payload(self, result: Result) -> None:
         pool, ref = self.call.pool, result.payload
-        store = self._broker.payloads(pool)
-        bucket = self._broker.subjects.payload_bucket(pool)
-        loaded = await load_result(result, pool, store, bucket, self._settings.max_result_bytes)
-        if ref is not None and ref.bucket == bucket:
-            try:
-                await store.delete(ref)
-            except BrokerError as error:
-                _log.debug("a fetched result stays stored until it expires: %s", error)
-        return loaded
+        if ref is None or ref.bucket != self._broker.subjects.payload_bucket(pool):
+            return
+        try:
+            await self._broker.payloads(pool).delete(ref)
+        except BrokerError as error:
+            _log.debug("a fetched result stays stored until it expires: %s", error)

@@ -40,7 +40,7 @@ class ClientSettings:
     """Everything that `connect` needs."""
 
     executor: str
-    """This client's id: replies go to it. Unique per process."""
+    """This client's id: replies go to it. Unique per process, unless `shared`."""
     connection: ConnectionSettings
     signing_key: SigningKey
     tokens: TokenSource
@@ -51,6 +51,8 @@ class ClientSettings:
     """Most statuses that wait for a slow reader of one call; older ones are dropped."""
     max_result_bytes: int = 256 * 1024 * 1024
     """Largest result document that is loaded into memory."""
+    shared: bool = False
+    """Whether other processes may use the same id: then replies are heard call by call."""
 
     @property
     def namespace(self) -> str:
