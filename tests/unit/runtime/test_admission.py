@@ -1,41 +1,19 @@
 """A worker runs only what a known executor signed for this pool, for a caller with a valid token and the scopes."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.support.signed_calls import Delivered, invocation, message
 
-from toolmesh_contracts.envelopes.invocation import Invocation
-from toolmesh_contracts.envelopes.values import Caller
 from toolmesh_contracts.errors import ErrorCode
-from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_contracts.invocation_headers import InvocationHeaders
 from toolmesh_contracts.sealed_config import sealing_context
-from toolmesh_contracts.wire import encode
 from toolmesh_identity.development import DevelopmentIssuer
 from toolmesh_identity.sealing import seal
 from toolmesh_identity.signatures import CallFields, sign_call
 from toolmesh_runtime.admission import CallRefusedError, Verifier, require_scopes
-
-
-@dataclass
-class Delivered:
-    """A message as the queue hands it out."""
-
-    headers: Mapping[str, str]
-    body: bytes
-    subject: str = "tm.test.invoke.default.normal.1.t"
-    stream: str = "S"
-    sequence: int = 1
-    delivered: int = 1
-
-    async def ack(self) -> None: ...
-    async def nak(self, delay_s: float = 0.0) -> None: ...
-    async def term(self, reason: str) -> None: ...
-    async def in_progress(self) -> None: ...
 
 
 @pytest.fixture
@@ -55,52 +33,6 @@ def verifier(issuer: DevelopmentIssuer) -> Verifier:
         executor_keys=issuer.executor_public_keys(),
         sealing_keys=issuer.sealing_keys("default"),
     )
-
-
-def invocation(**changes: object) -> Invocation:
-    base = Invocation(
-        id=new_invocation_id(),
-        tool="t",
-        exposed_name="shown",
-        pool="default",
-        executor="e",
-        caller=Caller(user="ada", agent="a"),
-        deadline_ms=int((time.time() + 60) * 1000),
-        arguments=msgspec.Raw(b"{}"),
-        required_scopes=("x:y:z",),
-    )
-    return msgspec.structs.replace(base, **changes)
-
-
-def message(
-    issuer: DevelopmentIssuer,
-    call: Invocation,
-    *,
-    scopes: tuple[str, ...] = ("x:y:z",),
-    user: str = "ada",
-    audience: str = "test",
-) -> Delivered:
-    """Sign a call as its executor does."""
-    token = issuer.token(user, scopes, audience=audience)
-    body = encode(call)
-    fields = CallFields.of(
-        invocation=call.id,
-        pool=call.pool,
-        tool=call.tool,
-        deadline_ms=call.deadline_ms,
-        required_scopes=call.required_scopes,
-        body=body,
-        token=token,
-    )
-    headers = InvocationHeaders(
-        invocation=call.id,
-        tool=call.tool,
-        deadline_ms=call.deadline_ms,
-        required_scopes=call.required_scopes,
-        token=token,
-        signature=sign_call(fields, issuer.executor_key()),
-    )
-    return Delivered(headers.to_headers(), body)
 
 
 def test_right_call_is_admitted(issuer: DevelopmentIssuer, verifier: Verifier) -> None:

@@ -106,7 +106,7 @@ class Verifier:
             raise CallRefusedError(code, error.message, invocation=_read(delivery.body)) from error
 
     def _compare(self, invocation: Invocation, headers: InvocationHeaders, claims: Claims) -> None:
-        pairs = {
+        pairs: dict[str, tuple[object, object]] = {
             "id": (invocation.id, headers.invocation),
             "tool": (invocation.tool, headers.tool),
             "pool": (invocation.pool, self.pool),
@@ -114,6 +114,9 @@ class Verifier:
             "required_scopes": (invocation.required_scopes, headers.required_scopes),
             "caller.user": (invocation.caller.user, claims.subject),
         }
+        for name in ("agent", "session", "task"):
+            if named := getattr(claims, name):
+                pairs[f"caller.{name}"] = (getattr(invocation.caller, name), named)
         if different := [name for name, (body, header) in pairs.items() if body != header]:
             raise CallRefusedError(
                 ErrorCode.AUTHENTICATION_FAILED,

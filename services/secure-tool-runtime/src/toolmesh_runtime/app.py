@@ -18,12 +18,16 @@ from toolmesh_broker.identities import Worker as WorkerIdentity
 from toolmesh_broker.jetstream.broker import connect
 from toolmesh_broker.ledger import Ledger
 from toolmesh_broker.ports import Broker
+from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_broker.task_scope import task_scope
-from toolmesh_contracts.envelopes.catalog import Heartbeat
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, Heartbeat
 from toolmesh_contracts.names import token
-from toolmesh_contracts.worker_config import SandboxConfig, WorkerConfig
+from toolmesh_contracts.tool_places import sort_places
+from toolmesh_contracts.worker_config import WorkerConfig
 from toolmesh_identity.keys import SealingKeys, VerifyingKeys
 from toolmesh_runtime.admission import Verifier
+from toolmesh_runtime.declared.command_run import DeclaredCommands
+from toolmesh_runtime.declared.turn_workspaces import turn_workspaces
 from toolmesh_runtime.describe import Describer
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.one_call import CallHandler
@@ -92,15 +96,17 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
     )
     metrics = WorkerMetrics()
     async with AsyncExitStack() as stack:
-        sandbox = _sandbox_settings(config.sandbox, folder)
+        sandbox = _sandbox_settings(config, folder)
         backend = await stack.enter_async_context(open_backend(sandbox))
         base = open_base(sandbox.base)
         confinement = Confinement(backend, await publish_sdk(base, config.sandbox.python))
-        discovery = _discovery(config, folder, confinement, base)
+        discovery = _discovery(config, folder, confinement, base, _secret_files(config, folder, connection))
         await discovery.read()
         broker = await stack.enter_async_context(connect(connection))
         group = await stack.enter_async_context(task_scope())
-        worker = _worker(config, name, broker, verifier, discovery, metrics, redactor)
+        turns = await stack.enter_async_context(turn_workspaces(backend, broker.payloads(config.pool)))
+        declared = DeclaredCommands(backend, turns)
+        worker = _worker(config, name, broker, verifier, discovery, declared, metrics, redactor)
         publisher = CatalogPublisher(broker)
         await stack.enter_async_context(publisher.running())
         updates = ToolsetUpdates(
@@ -137,19 +143,32 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
         yield worker
 
 
-def _sandbox_settings(config: SandboxConfig, folder: Path) -> SandboxSettings:
+def _sandbox_settings(config: WorkerConfig, folder: Path) -> SandboxSettings:
+    own = config.sandbox
+    profiles: tuple[str, ...] = (own.default_profile,)
+    if own.mode == "bwrap" and sort_places([folder / path for path in config.toolsets]).agents:
+        profiles += (DECLARED_PROFILE,)
     settings = SandboxSettings(
-        mode=Mode(config.mode),
-        profiles=(config.default_profile,),
-        bwrap=None if config.bwrap is None else Path(config.bwrap),
-        allow_direct=config.allow_direct,
-        first_uid=config.uid_base,
+        mode=Mode(own.mode),
+        profiles=profiles,
+        bwrap=None if own.bwrap is None else Path(own.bwrap),
+        allow_direct=own.allow_direct,
+        first_uid=own.uid_base,
         hidden=(folder,),
     )
-    return settings if config.work_folder is None else replace(settings, base=Path(config.work_folder))
+    return settings if own.work_folder is None else replace(settings, base=Path(own.work_folder))
 
 
-def _discovery(config: WorkerConfig, folder: Path, confinement: Confinement, base: Path) -> Discovery:
+def _secret_files(config: WorkerConfig, folder: Path, connection: ConnectionSettings) -> tuple[Path, ...]:
+    """Return what no mount of a declared tool may show: this configuration, keys and credentials."""
+    keys = (folder / path for path in (config.keys.issuer, config.keys.executors, config.keys.sealing))
+    credentials = (path for path in (connection.nkey_seed_file, connection.credentials_file) if path is not None)
+    return (folder, *keys, *credentials)
+
+
+def _discovery(
+    config: WorkerConfig, folder: Path, confinement: Confinement, base: Path, hidden: tuple[Path, ...]
+) -> Discovery:
     settings = DiscoverySettings(
         toolsets=tuple(folder / path for path in config.toolsets),
         pool=config.pool,
@@ -159,6 +178,7 @@ def _discovery(config: WorkerConfig, folder: Path, confinement: Confinement, bas
         default_profile=config.sandbox.default_profile,
         default_python=config.sandbox.python,
         retry_s=config.reconcile_seconds,
+        hidden=hidden,
     )
     return Discovery(settings, confinement)
 
@@ -169,6 +189,7 @@ def _worker(
     broker: Broker,
     verifier: Verifier,
     discovery: Discovery,
+    declared: DeclaredCommands,
     metrics: WorkerMetrics,
     redactor: Redactor,
 ) -> Worker:
@@ -190,6 +211,7 @@ def _worker(
             limits=config.limits,
             redactor=redactor,
             metrics=metrics,
+            declared=declared,
         ),
         calls=calls,
         metrics=metrics,

@@ -17,6 +17,7 @@ from toolmesh_contracts.envelopes.values import ArtifactRef, PayloadRef
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_runtime.process.output_files import FileOutput, InlineContent
 from toolmesh_runtime.process.runner_args import CallFolder, InputArtifact
+from toolmesh_runtime.process.secret_hiding import without_in_stream
 from toolmesh_runtime.process.tool_run import FinishedRun
 from toolmesh_sandbox.workspaces import Workspace
 
@@ -39,17 +40,19 @@ class StoredOutputs:
     artifacts: tuple[ArtifactRef, ...]
     inline: tuple[InlineOutput, ...]
     notes: tuple[str, ...]
+    lost: bool = False
+    """One could not be stored: the call is not wholly done."""
 
 
 async def read_payload(payloads: PayloadStore, ref: PayloadRef, limit: int, what: str) -> bytes:
     """Return a stored payload's bytes.
 
     Raises:
-        ToolmeshError: RESOURCE_EXHAUSTED when it is over `limit` bytes, or the store's error.
+        ToolmeshError: INVALID_ARGUMENTS when it is over `limit` bytes, or the store's error.
     """
     if ref.size > limit:
         message = f"{what} has {ref.size} bytes, at most {limit} are taken"
-        raise ToolmeshError(message, code=ErrorCode.RESOURCE_EXHAUSTED)
+        raise ToolmeshError(message, code=ErrorCode.INVALID_ARGUMENTS)
     content = bytearray()
     async for chunk in payloads.open(ref):
         content += chunk
@@ -87,7 +90,9 @@ def _plain(filename: str) -> str:
     return name.encode(errors="replace").decode()
 
 
-async def store_outputs(run: FinishedRun, payloads: PayloadStore, prefix: str, ttl_s: float) -> StoredOutputs:
+async def store_outputs(
+    run: FinishedRun, payloads: PayloadStore, prefix: str, ttl_s: float, secrets: tuple[str, ...] = ()
+) -> StoredOutputs:
     """Store a run's files; one that can't be stored becomes a note, and the rest is kept.
 
     Args:
@@ -95,20 +100,22 @@ async def store_outputs(run: FinishedRun, payloads: PayloadStore, prefix: str, t
         payloads: The pool's store.
         prefix: Unique start of the stored objects' names.
         ttl_s: Seconds that they are kept.
+        secrets: Texts that are taken out of them.
     """
-    artifacts, notes = [], list(run.outputs.notes)
+    artifacts, notes, lost = [], list(run.outputs.notes), False
     for number, output in enumerate(run.outputs.files):
         if problem := _name_problem(output.name):
             notes.append(f"output {output.name[:80]!r} was refused: {problem}")
             continue
         try:
-            ref = await payloads.put(f"{prefix}.{number}", _content(run, output), ttl_s)
+            ref = await payloads.put(f"{prefix}.{number}", without_in_stream(_content(run, output), secrets), ttl_s)
         except BrokerError as error:
             notes.append(f"output {output.name!r} could not be stored: {error.message}")
+            lost = True
             continue
         artifacts.append(_artifact(output, ref))
     inline = tuple(_inline(content) for content in run.outputs.inline)
-    return StoredOutputs(tuple(artifacts), inline, tuple(notes))
+    return StoredOutputs(tuple(artifacts), inline, tuple(notes), lost)
 
 
 def _name_problem(name: str) -> str:

@@ -39,8 +39,12 @@ class LeaseKeeper:
         while True:
             await asyncio.sleep(self.renew_s)
             before = time.monotonic()
+            left_s = self.renew_s if self.settling else valid_until - before
+            if left_s <= 0:
+                # A renewal now would bring a lease back to life that others may have seen dead.
+                raise LeaseLostError("the lease ran out without a broker to renew it")
             try:
-                async with asyncio.timeout(max(0.0, valid_until - before)):
+                async with asyncio.timeout(left_s):
                     await self.lease.renew(self.lease_s)
                     valid_until = before + self.lease_s
                     await self.delivery.in_progress()
@@ -50,5 +54,3 @@ class LeaseKeeper:
                 raise
             except (BrokerError, TimeoutError) as error:
                 _log.warning("lease not renewed", reason=str(error) or "no answer in time")
-                if time.monotonic() >= valid_until and not self.settling:
-                    raise LeaseLostError("the lease ran out without a broker to renew it") from error

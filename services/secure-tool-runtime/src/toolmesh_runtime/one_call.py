@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolmesh_broker.dead_letters import bury
@@ -15,8 +15,9 @@ from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.ledger import LedgerEntry
 from toolmesh_contracts.envelopes.reply import Result
 from toolmesh_contracts.errors import ErrorCode
-from toolmesh_contracts.ids import uuid7_milliseconds
 from toolmesh_runtime.admission import AdmittedCall, CallRefusedError, Verifier, require_scopes
+from toolmesh_runtime.direct_delivery import DirectDelivery
+from toolmesh_runtime.handed_back import HandedBack
 from toolmesh_runtime.lease_keeper import LeaseKeeper
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.outcome import failed_result
@@ -32,9 +33,10 @@ __all__ = ["CallHandler"]
 
 _log: Final = get_logger(__name__)
 _HAND_BACK_S: Final = 1.0
-_NOT_AVAILABLE_AFTER_MS: Final = 30_000
+_NOT_AVAILABLE_AFTER_S: Final = 30.0
 """A call that no worker of the pool can run waits this long for one that can."""
-_NOT_AVAILABLE_AFTER_DELIVERIES: Final = 30
+_POISON_AFTER_DELIVERIES: Final = 3
+_UNKNOWN: Final = "whether the tool's effects happened is unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class CallHandler:
     metrics: WorkerMetrics
     lease_s: float
     renew_s: float
+    handed_back: HandedBack = field(default_factory=HandedBack)
 
     async def handle(self, delivery: Delivery) -> None:
         """Settle one delivery, or leave it to come again.
@@ -71,16 +74,33 @@ class CallHandler:
                 await self._refuse(delivery, refusal)
             except BrokerError as error:
                 _log.warning("call left to redelivery", invocation=call.invocation.id, reason=str(error))
+            except Exception:  # noqa: BLE001 - top handler of a delivery: one call's fault must not end the others
+                _log.exception("a delivery failed in a way nobody foresaw", invocation=call.invocation.id)
+                if delivery.delivered >= _POISON_AFTER_DELIVERIES:
+                    message = "workers failed on this call again and again; their logs have the details"
+                    poison = CallRefusedError(ErrorCode.INTERNAL_ERROR, message, invocation=call.invocation)
+                    await self._refuse(delivery, poison)
         self.metrics.seconds.labels(call.invocation.tool).observe(time.monotonic() - started)
 
     async def _admitted(self, delivery: Delivery, call: AdmittedCall) -> None:
+        """Decide first by what is known of the call: a run elsewhere counts, whatever this worker can do."""
         invocation = call.invocation
         if await self.settlement.is_settled(invocation):
             await delivery.ack()
             return
-        tool = self.discovery.inventory.tools.get(invocation.tool)
-        if tool is None or invocation.tool_version not in {None, tool.version}:
-            await self._hand_back(delivery, invocation)
+        claim = await self.ledger.look(invocation.pool, invocation.id)
+        if claim.state is ClaimState.LIVE:
+            await self._leave(delivery)
+            return
+        if claim.state is ClaimState.CANCELLED and claim.entry is not None:
+            await self._answer_cancelled(delivery, invocation, claim.entry)
+            return
+        tool = self.discovery.served(invocation.tool, invocation.tool_version)
+        if claim.entry is not None and not _may_run_again(claim.entry, tool, invocation):
+            await self._answer_lost(delivery, invocation, claim.entry)
+            return
+        if tool is None:
+            await self._hand_back(delivery, invocation, claim.entry)
             return
         require_scopes(call, tool.manifest.required_scopes)
         config, secrets = self.verifier.open_config(invocation)
@@ -88,32 +108,41 @@ class CallHandler:
             message = "the call's deadline passed before a worker was free"
             await self._fail(delivery, invocation, 0, ErrorCode.DEADLINE_EXCEEDED, message)
             return
-        claim = await self.ledger.look(invocation.pool, invocation.id)
-        if claim.state is ClaimState.CANCELLED:
-            reason = claim.entry.reason if claim.entry is not None else ""
-            message = f"the call was cancelled: {reason}" if reason else "the call was cancelled"
-            await self._fail(delivery, invocation, 0, ErrorCode.CANCELLED, message)
-            return
-        if claim.state is ClaimState.DEAD and claim.entry is not None:
-            allowed = tool.manifest.max_attempts if tool.manifest.idempotent else 1
-            if claim.entry.attempt >= allowed:
-                await self._fail(delivery, invocation, claim.entry.attempt, ErrorCode.WORKER_LOST, _lost(claim.entry))
-                return
-        lease = None
-        if claim.state is not ClaimState.LIVE:
-            lease = await self.ledger.take(
-                invocation.pool,
-                invocation.id,
-                claim,
-                worker=self.worker,
-                deadline_ms=invocation.deadline_ms,
-                lease_s=self.lease_s,
-            )
+        lease = await self.ledger.take(
+            invocation.pool,
+            invocation.id,
+            claim,
+            worker=self.worker,
+            deadline_ms=invocation.deadline_ms,
+            lease_s=self.lease_s,
+        )
         if lease is None:
-            self.metrics.handed_back.labels("lease").inc()
-            await delivery.nak(self.renew_s)
+            await self._leave(delivery)
             return
         await self._run(delivery, call, tool, lease, config, secrets)
+
+    async def _leave(self, delivery: Delivery) -> None:
+        self.metrics.handed_back.labels("lease").inc()
+        await delivery.nak(self.renew_s)
+
+    async def _answer_cancelled(self, delivery: Delivery, invocation: Invocation, entry: LedgerEntry) -> None:
+        if entry.attempt:
+            # Written by whoever found the worker dead: see _answer_lost.
+            await self._fail(delivery, invocation, entry.attempt, ErrorCode.WORKER_LOST, entry.reason or _UNKNOWN)
+            return
+        message = f"the call was cancelled: {entry.reason}" if entry.reason else "the call was cancelled"
+        await self._fail(delivery, invocation, 0, ErrorCode.CANCELLED, message)
+
+    async def _answer_lost(self, delivery: Delivery, invocation: Invocation, entry: LedgerEntry) -> None:
+        """Answer for a dead worker, once the ledger says that it can't come back to life."""
+        message = f"worker {entry.worker} died during the call; {_UNKNOWN}"
+        decided = await self.ledger.cancel(
+            invocation.pool, invocation.id, deadline_ms=invocation.deadline_ms, reason=message
+        )
+        if decided.state is ClaimState.CANCELLED:
+            await self._fail(delivery, invocation, entry.attempt, ErrorCode.WORKER_LOST, message)
+        else:
+            await self._leave(delivery)
 
     async def _run(
         self,
@@ -125,6 +154,8 @@ class CallHandler:
         secrets: tuple[str, ...],
     ) -> None:
         invocation = call.invocation
+        if isinstance(delivery, DirectDelivery):
+            await delivery.taken()
         keeper = LeaseKeeper(lease, delivery, self.lease_s, self.renew_s)
         replies = replying(
             self.broker,
@@ -159,10 +190,12 @@ class CallHandler:
             raise asyncio.CancelledError
         return failed_result(invocation, self.worker, attempt, running.stopped.code, running.stopped.message)
 
-    async def _hand_back(self, delivery: Delivery, invocation: Invocation) -> None:
-        made_ms = uuid7_milliseconds(invocation.id)
-        too_old = made_ms is not None and _now_ms() - made_ms > _NOT_AVAILABLE_AFTER_MS
-        if too_old or delivery.delivered > _NOT_AVAILABLE_AFTER_DELIVERIES:
+    async def _hand_back(self, delivery: Delivery, invocation: Invocation, entry: LedgerEntry | None) -> None:
+        """Leave the call to a worker that has the tool; after 30 s of meeting it again and again there is none."""
+        if self.handed_back.for_longer_than(invocation.id, _NOT_AVAILABLE_AFTER_S):
+            if entry is not None:
+                await self._answer_lost(delivery, invocation, entry)
+                return
             version = f" in version {invocation.tool_version[:12]}" if invocation.tool_version else ""
             message = f"no worker of pool {invocation.pool!r} serves tool {invocation.tool!r}{version}"
             await self._fail(delivery, invocation, 0, ErrorCode.TOOL_NOT_AVAILABLE, message)
@@ -220,8 +253,13 @@ class CallHandler:
         await self.settlement.settle(delivery, invocation, result, sender)
 
 
-def _lost(entry: LedgerEntry) -> str:
-    return f"worker {entry.worker} died during the call; whether the tool's effects happened is unknown"
+def _may_run_again(entry: LedgerEntry, tool: LoadedTool | None, invocation: Invocation) -> bool:
+    """Tell whether a call whose worker died may have another run; a worker without the tool leaves that open."""
+    if invocation.deadline_ms <= _now_ms():
+        return False
+    if tool is None:
+        return True
+    return tool.manifest.idempotent and entry.attempt < tool.manifest.max_attempts
 
 
 def _now_ms() -> int:

@@ -7,7 +7,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from toolmesh_broker.errors import BrokerError
+from toolmesh_broker.errors import (
+    BrokerClosedError,
+    BrokerError,
+    BrokerTimeoutError,
+    BrokerUnreachableError,
+    NoRespondersError,
+    QueueFullError,
+)
 from toolmesh_broker.ports import Broker, Delivery
 from toolmesh_broker.reply_sender import ReplySender
 from toolmesh_broker.results import StoredResults
@@ -23,6 +30,8 @@ _CONFIRM_S: Final = 5.0
 _RETRY_S: Final = (0.1, 0.3, 1.0, 2.0)
 _ACK_TRIES: Final = 5
 _REMEMBERED: Final = 10_000
+_PASSING: Final = (BrokerUnreachableError, BrokerTimeoutError, NoRespondersError, QueueFullError)
+"""What a broker that comes back, or a disk that is freed, cures; other errors stay as they are."""
 
 
 class Settlement:
@@ -80,8 +89,8 @@ async def _persistently(operation: Callable[[], Awaitable[None]], tries: int | N
     for number in itertools.count(1):
         try:
             await operation()
-        except BrokerError as error:
-            if number == tries:
+        except _PASSING as error:
+            if number == tries or isinstance(error, BrokerClosedError):
                 raise
             _log.warning("the broker did not take it, trying again", reason=str(error))
             await asyncio.sleep(_RETRY_S[min(number, len(_RETRY_S)) - 1])

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from toolmesh_broker.claim_check import check_in
+from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.ledger import KEPT_AFTER_DEADLINE_S
 from toolmesh_broker.ports import Broker, PayloadStore
 from toolmesh_broker.reply_sender import ReplySender
@@ -24,9 +25,11 @@ from toolmesh_identity.claims import Claims
 from toolmesh_runtime.admission import AdmittedCall
 from toolmesh_runtime.arguments.rules import CheckedArguments
 from toolmesh_runtime.artifacts import place_artifacts, read_payload, store_outputs
+from toolmesh_runtime.declared.command_run import DeclaredCommands
+from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.model_calls import ModelCalls
-from toolmesh_runtime.outcome import failed_result, redacted, run_result
+from toolmesh_runtime.outcome import failed_result, run_result
 from toolmesh_runtime.process.confinement import Confinement
 from toolmesh_runtime.process.model_socket import AskModel
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
@@ -61,6 +64,8 @@ class ToolCalls:
     metrics: WorkerMetrics
     broker: Broker | None = None
     """Carries questions to the model; None: tools can't ask one."""
+    declared: DeclaredCommands | None = None
+    """Runs declared tools; None: there are none."""
 
     async def run(
         self,
@@ -78,7 +83,8 @@ class ToolCalls:
             with self.redactor.hiding(secrets):
                 return await self._run(call, tool, sender, config, secrets, attempt)
         except SandboxExhaustedError as error:
-            return self._failed(invocation, attempt, ErrorCode.RESOURCE_EXHAUSTED, str(error))
+            code = ErrorCode.RESOURCE_EXHAUSTED
+            return failed_result(invocation, self.worker, attempt, code, str(error), retryable=True)
         except SandboxError as error:
             _log.error("the sandbox failed", invocation=invocation.id, reason=str(error))
             message = "the sandbox could not be set up; the tool did not run"
@@ -107,6 +113,8 @@ class ToolCalls:
         attempt: int,
     ) -> Result:
         invocation = call.invocation
+        if isinstance(tool, DeclaredTool):
+            return await self._run_declared(invocation, tool, sender, attempt)
         checked = await self._arguments(invocation, tool)
 
         async def prepare(workspace: Workspace, folder: CallFolder) -> RunnerArgs:
@@ -127,10 +135,12 @@ class ToolCalls:
                 user_profile=_profile(invocation, call.claims),
             )
 
-        own_limit_s = min(tool.timeout_s, (invocation.timeout_ms or 2**62) / 1000)
+        own_limit_s = _own_limit_s(tool, invocation)
         # What is stopped at the deadline has put things away by then.
         until_deadline_s = seconds_until(invocation.deadline_ms)
         wall_clock_s = min(own_limit_s, max(0.1, until_deadline_s - min(STOP_GRACE_S, until_deadline_s / 2)))
+        hide = Redactor()  # of this call alone: with others' secrets it would tell a tool what they are
+        hide.add(*secrets)
         sender.status(StatusState.STARTED)
         async with run_tool(
             self.confinement,
@@ -138,7 +148,8 @@ class ToolCalls:
             prepare,
             wall_clock_s=wall_clock_s,
             limits=self._run_limits(),
-            on_status=lambda text: sender.status(StatusState.PROGRESS, self.redactor.exact(text)),
+            on_status=lambda text: sender.status(StatusState.PROGRESS, hide.exact(text)),
+            secrets=secrets,
             ask_model=self._model(invocation, attempt, time.time() + wall_clock_s),
         ) as run:
             self._observe(tool, run)
@@ -149,6 +160,21 @@ class ToolCalls:
                 invocation, attempt, ErrorCode.DEADLINE_EXCEEDED, "the tool was stopped at the call's deadline"
             )
         return result
+
+    async def _run_declared(
+        self, invocation: Invocation, tool: DeclaredTool, sender: ReplySender, attempt: int
+    ) -> Result:
+        if self.declared is None:
+            message = "declared tools are not run here"
+            raise ToolmeshError(message, code=ErrorCode.TOOL_NOT_AVAILABLE)
+        arguments = await self._argument_bytes(invocation)
+        own_limit_s = _own_limit_s(tool, invocation)
+        wall_clock_s = min(own_limit_s, max(0.1, seconds_until(invocation.deadline_ms)))
+        sender.status(StatusState.STARTED)
+        async with self.declared.run(tool, invocation, arguments, wall_clock_s) as run:
+            self._observe(tool, run.finished)
+            result = await self._result(invocation, tool, run.finished, (), attempt)
+        return msgspec.structs.replace(result, message_is_all=True, workspace=run.workspace)
 
     def _model(self, invocation: Invocation, attempt: int, ends_at: float) -> AskModel | None:
         if self.broker is None:
@@ -163,12 +189,14 @@ class ToolCalls:
         )
         return calls.ask
 
-    async def _arguments(self, invocation: Invocation, tool: LoadedTool) -> CheckedArguments:
-        limit = self.limits.arguments_bytes
+    async def _argument_bytes(self, invocation: Invocation) -> bytes:
         if invocation.arguments_payload is not None:
-            data = await read_payload(self.payloads, invocation.arguments_payload, limit, "arguments")
-        else:
-            data = b"{}" if invocation.arguments is msgspec.UNSET else bytes(invocation.arguments)
+            limit = self.limits.arguments_bytes
+            return await read_payload(self.payloads, invocation.arguments_payload, limit, "arguments")
+        return b"{}" if invocation.arguments is msgspec.UNSET else bytes(invocation.arguments)
+
+    async def _arguments(self, invocation: Invocation, tool: LoadedTool) -> CheckedArguments:
+        data = await self._argument_bytes(invocation)
         try:
             check_json_object(data, "arguments")
         except MalformedMessageError as error:
@@ -181,15 +209,20 @@ class ToolCalls:
     async def _result(
         self, invocation: Invocation, tool: LoadedTool, run: FinishedRun, secrets: tuple[str, ...], attempt: int
     ) -> Result:
-        returned = redacted(run.returned, secrets)
+        returned = run.returned
         ttl_s = seconds_until(invocation.deadline_ms, KEPT_AFTER_DEADLINE_S)
         prefix = f"{invocation.id}.{attempt}"
-        stored = await store_outputs(run, self.payloads, prefix, ttl_s)
+        stored = await store_outputs(run, self.payloads, prefix, ttl_s, secrets)
         if returned.log:
             _log.info("the tool's process said", invocation=invocation.id, tool=tool.name, details=returned.log)
         result = run_result(invocation, self.worker, attempt, returned, stored, run.usage, tool.version)
         document = {"message": result.message, "data": None if returned.data is None else msgspec.Raw(returned.data)}
-        payload = await check_in(self.payloads, f"{prefix}.result", msgspec.json.encode(document), ttl_s)
+        encoded = await asyncio.to_thread(msgspec.json.encode, document)
+        try:
+            payload = await check_in(self.payloads, f"{prefix}.result", encoded, ttl_s)
+        except BrokerError as error:
+            message = f"the tool has run, but its result could not be stored: {error.message}"
+            return self._failed(invocation, attempt, error.code, message)
         if payload is not None:
             result = msgspec.structs.replace(result, message="", data=msgspec.UNSET, payload=payload)
         if (size := len(encode(result))) > _LARGEST_MESSAGE:
@@ -214,6 +247,10 @@ class ToolCalls:
 
     def _failed(self, invocation: Invocation, attempt: int, code: ErrorCode, message: str, hint: str = "") -> Result:
         return failed_result(invocation, self.worker, attempt, code, message, hint=hint)
+
+
+def _own_limit_s(tool: LoadedTool, invocation: Invocation) -> float:
+    return min(tool.timeout_s, (invocation.timeout_ms or 2**62) / 1000)
 
 
 def _profile(invocation: Invocation, claims: Claims) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from toolmesh_contracts.envelopes.invocation import Cancel
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.headers import SCHEMA
 from toolmesh_contracts.wire import decode
+from toolmesh_runtime.direct_delivery import DirectDelivery
 from toolmesh_runtime.one_call import CallHandler
 from toolmesh_runtime.running_calls import RunningCalls, StopReason
 from toolmesh_telemetry.logs import get_logger
@@ -41,6 +42,7 @@ class Worker:
     calls: RunningCalls
     draining: bool = False
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+    _intake: Intake | None = None
 
     @property
     def busy(self) -> int:
@@ -50,7 +52,20 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Take and run calls until `stop` is set; then hand back what waits, and let what runs come to its end."""
         control = self.broker.subjects.control(self.pool, self.name)
-        async with self.broker.subscribe(control, self._on_control), asyncio.TaskGroup() as group:
+        direct = self.broker.subjects.direct(self.pool, self.name)
+
+        async def on_direct(message: Message) -> None:
+            delivery = DirectDelivery(message)
+            if self.draining or self.busy >= self.slots:
+                await delivery.nak()
+            else:
+                self._start(group, delivery)
+
+        async with (
+            asyncio.TaskGroup() as group,
+            self.broker.subscribe(control, self._on_control),
+            self.broker.subscribe(direct, on_direct),
+        ):
             pulling = group.create_task(self._pull(group))
             await stop.wait()
             self.draining = True
@@ -60,13 +75,15 @@ class Worker:
 
     async def _pull(self, group: asyncio.TaskGroup) -> None:
         async with self.broker.consume(self.pool, lambda: self.slots - len(self._tasks)) as intake:
+            self._intake = intake
             async for delivery in intake:
-                self._start(group, delivery, intake)
+                self._start(group, delivery)
 
-    def _start(self, group: asyncio.TaskGroup, delivery: Delivery, intake: Intake) -> None:
+    def _start(self, group: asyncio.TaskGroup, delivery: Delivery) -> None:
         def done(task: "asyncio.Task[None]") -> None:
             self._tasks.discard(task)
-            intake.wake()
+            if self._intake is not None:
+                self._intake.wake()
 
         task = group.create_task(self._guarded(delivery))
         self._tasks.add(task)
@@ -93,11 +110,12 @@ class Worker:
 
     async def _on_control(self, message: Message) -> None:
         try:
-            cancel = decode(Cancel, message.body, message.headers.get(SCHEMA))
+            cancel = decode(Cancel, message.body, message.headers.get(SCHEMA, ""))
         except ToolmeshError as error:
             _log.warning("a control message can't be read", reason=str(error))
             return
         call = self.calls.get(cancel.invocation)
         if call is not None and call.executor == cancel.executor:
-            reason = f"the call was cancelled: {cancel.reason}" if cancel.reason else "the call was cancelled"
-            call.stop(StopReason(ErrorCode.CANCELLED, reason))
+            why = f": {cancel.reason}" if cancel.reason else ""
+            told = f"the call was cancelled{why}; the tool had started, its effects may have happened"
+            call.stop(StopReason(ErrorCode.CANCELLED, told))

@@ -29,9 +29,6 @@ def interpret(ended: Exit, result: bytes | None, unreadable: str, wall_clock_s: 
         unreadable: Why there is none, if a file is there but was refused.
         wall_clock_s: The limit that the process had, in seconds.
     """
-    if ended.setup_failed is not None:
-        message = "the sandbox could not be set up; the tool did not run"
-        return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed)
     stderr = ended.stderr[-_LOGGED_STDERR:].decode(errors="replace")
     if ended.timed_out:
         message = f"the tool ran past its limit of {wall_clock_s:g} s and was stopped"
@@ -39,6 +36,9 @@ def interpret(ended: Exit, result: bytes | None, unreadable: str, wall_clock_s: 
     if result is not None:
         returned = read_envelope(result)
         return replace(returned, log=f"{returned.log}\n{stderr}".strip()) if returned.error else returned
+    if ended.setup_failed is not None:
+        message = "the sandbox could not be set up; the tool did not run"
+        return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed)
     if unreadable:
         return failure(ErrorCode.RESULT_TOO_LARGE, f"the tool's result can't be used: {unreadable}", log=stderr)
     reason = _SIGNALS.get(signal.Signals(ended.signal)) if ended.signal in set(signal.Signals) else None

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -25,6 +26,8 @@ _SPEAKING: Final = frozenset({"ToolError", _INVALID_ARGUMENTS})
 _MAX_ERROR: Final = 2000
 _PYTHON_ERROR: Final = "Execution error: "
 _TRACEBACK: Final = "Traceback (most recent call last):"
+_UNFINISHED: Final = re.compile(r"<(coroutine|generator|async_generator) object \S+ at 0x[0-9a-f]+>")
+"""How published SDKs write what a tool has not finished, as a success."""
 _GO_PANIC: Final = "panic"
 _GO_LINE_END: Final = " | "
 _MAX_NOTES: Final = 50
@@ -123,6 +126,9 @@ def _from_value(value: Any) -> ToolReturn:
         return _from_tool_result(value)
     if value.keys() == {"text", "data_objects"}:
         text = value["text"]
+        if isinstance(text, str) and (unfinished := _UNFINISHED.fullmatch(text)):
+            message = f"the tool returned a {unfinished[1].replace('_', ' ')} instead of a result: an await is missing"
+            return failure(ErrorCode.TOOL_ERROR, message)
         returned = ToolReturn(outcome=Outcome.OK, message=text if isinstance(text, str) else "")
         return _with_data_objects(returned, value["data_objects"])
     return ToolReturn(outcome=Outcome.OK, data=to_json(value))

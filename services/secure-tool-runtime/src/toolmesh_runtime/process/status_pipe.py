@@ -13,6 +13,7 @@ __all__ = ["StatusLines", "status_pipe"]
 
 _PIPE_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
+_FLOOD_PAUSE_S: Final = 0.05
 _MAX_LINE_BYTES: Final = 1 << 16
 _MAX_TEXT: Final = 4096
 _LINE_START: Final = b'{"status":'
@@ -65,22 +66,34 @@ def status_pipe(path: Path, on_status: Callable[[str], None]) -> Iterator[None]:
         with contextlib.suppress(OSError):  # an unprivileged user may have used up its pipe pages
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         lines = StatusLines()
-
-        def drain(limit: int = 4) -> None:
-            for _ in range(limit):
-                try:
-                    data = os.read(descriptor, _READ_BYTES)
-                except BlockingIOError:
-                    return
-                for text in lines.feed(data):
-                    on_status(text)
-
         loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, drain)
+        paused: asyncio.TimerHandle | None = None
+
+        def drain() -> bool:
+            try:
+                data = os.read(descriptor, _READ_BYTES)
+            except BlockingIOError:
+                return False
+            for text in lines.feed(data):
+                on_status(text)
+            return len(data) == _READ_BYTES
+
+        def readable() -> None:
+            nonlocal paused
+            if drain():
+                # A flood must not take the loop from other calls; at most 10 statuses a second go out anyway.
+                loop.remove_reader(descriptor)
+                paused = loop.call_later(_FLOOD_PAUSE_S, loop.add_reader, descriptor, readable)
+
+        loop.add_reader(descriptor, readable)
         try:
             yield
         finally:
+            if paused is not None:
+                paused.cancel()
             loop.remove_reader(descriptor)
-            drain(limit=2 * _PIPE_BYTES // _READ_BYTES)
+            for _ in range(2 * _PIPE_BYTES // _READ_BYTES):
+                if not drain():
+                    break
     finally:
         os.close(descriptor)

@@ -19,6 +19,7 @@ from toolmesh_runtime.process.output_files import INDEX_FILE, SortedOutputs, rea
 from toolmesh_runtime.process.path_hiding import PathHider
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
+from toolmesh_runtime.process.secret_hiding import redacted, without
 from toolmesh_runtime.process.status_pipe import status_pipe
 from toolmesh_sandbox.errors import OutputRefusedError
 from toolmesh_sandbox.outputs import Collected, OutputFile, OutputLimits, collect, read_file
@@ -69,6 +70,7 @@ async def run_tool(
     limits: RunLimits,
     on_status: Callable[[str], None],
     ask_model: AskModel | None = None,
+    secrets: tuple[str, ...] = (),
 ) -> AsyncIterator[FinishedRun]:
     """Run a tool once, in a workspace of its own that is removed when the context ends.
 
@@ -83,6 +85,7 @@ async def run_tool(
         limits: Sizes of what it may leave.
         on_status: Takes its statuses, without the machine's paths.
         ask_model: Answers its questions to the model; None if it may not ask.
+        secrets: Texts that it was given and that nothing it says may repeat; its files are not changed.
 
     Raises:
         SandboxError: the sandbox can't be had at all.
@@ -98,6 +101,7 @@ async def run_tool(
             stack.enter_context(statuses)
             if ask_model is not None:
                 await stack.enter_async_context(model_socket(workspace, folder.model_socket.name, ask_model))
+                program = replace(program, policy=replace(program.policy, unix_sockets=True))
             killed_after_s = wall_clock_s + STOP_GRACE_S + _KILL_MARGIN_S
             command = (str(folder.runner_args),)
             process = await stack.enter_async_context(confinement.start(program, command, workspace, killed_after_s))
@@ -106,8 +110,9 @@ async def run_tool(
             _read_result, workspace.host, folder.result_file.name, limits.result_bytes
         )
         returned = await asyncio.to_thread(interpret, ended, result, unreadable, wall_clock_s)
+        returned = await asyncio.to_thread(redacted, returned, secrets)
         with await asyncio.to_thread(collect, workspace.host / folder.output.name, limits.outputs) as collected:
-            outputs = _sorted(returned, collected)
+            outputs = _sorted(returned, collected, secrets)
             files = {file.name: file for file in collected.files}
             yield FinishedRun(_without_paths(returned, hider), outputs, files, ended.usage, ended.stdout)
 
@@ -163,12 +168,12 @@ def _read_result(folder: Path, name: str, cap: int) -> tuple[bytes | None, str]:
         return None, error.message
 
 
-def _sorted(returned: ToolReturn, collected: Collected) -> SortedOutputs:
+def _sorted(returned: ToolReturn, collected: Collected, secrets: tuple[str, ...]) -> SortedOutputs:
     index = next((file for file in collected.files if file.name == INDEX_FILE), None)
     entries = {}
     if index is not None and index.size <= _INDEX_BYTES:
         with index.open() as reader:
-            entries = read_index(reader.read(_INDEX_BYTES))
+            entries = read_index(without(reader.read(_INDEX_BYTES), secrets))
     outputs = sort_outputs(returned.data_objects, [file.name for file in collected.files], entries)
     refused = tuple(f"output file {name!r} was refused: {reason}" for name, reason in collected.refused)
     return SortedOutputs(outputs.files, outputs.inline, (*outputs.notes, *refused))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.envelopes.catalog import ToolProblem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, ToolManifest, load_manifest
+from toolmesh_contracts.tool_places import sort_places
+from toolmesh_runtime.declared.agent_reading import AgentReading, read_agents
+from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.process.confinement import Confinement, ToolProgram
 from toolmesh_runtime.toolsets.loaded_tool import Inventory, LoadedTool
 from toolmesh_runtime.toolsets.locate import ProgramMissingError, find_manifests, find_program
@@ -25,6 +29,7 @@ from toolmesh_sandbox.errors import SandboxError
 __all__ = ["Discovery", "DiscoverySettings"]
 
 _log: Final = logging.getLogger(__name__)
+_EARLIER_VERSIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class DiscoverySettings:
     default_python: str
     retry_s: float = 300.0
     """A program that could not describe itself is asked again after this long, even if nothing has changed."""
+    hidden: tuple[Path, ...] = ()
+    """Folders of the worker that no mount of a declared tool may show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,7 @@ class Discovery:
         self.inventory = Inventory()
         self._schemas = SchemaCache(confinement, settings.probe_limit_s, settings.retry_s)
         self._sources: set[Path] = set()
+        self._earlier: OrderedDict[tuple[str, str], DeclaredTool] = OrderedDict()
 
     async def read(self) -> Inventory:
         """Read everything for the first time, and serve it.
@@ -80,7 +88,7 @@ class Discovery:
             ConfigError: two manifests define the same tool in this pool, a manifest can't be read at all, or a given
                 folder holds none.
         """
-        manifests = [load_manifest(path) for path in find_manifests(self.settings.toolsets)]
+        manifests = [load_manifest(path) for path in find_manifests(sort_places(self.settings.toolsets).toolsets)]
         self.inventory = await _Reading(self).of(manifests)
         return self.inventory
 
@@ -96,8 +104,30 @@ class Discovery:
         return await reading.of(reading.usable_manifests())
 
     def adopt(self, inventory: Inventory) -> None:
-        """Serve what a reading gave."""
+        """Serve what a reading gave; of declared tools that it replaces, calls that name the old version still run."""
+        for name, tool in self.inventory.tools.items():
+            if isinstance(tool, DeclaredTool):
+                self._earlier[name, tool.version] = tool
+                self._earlier.move_to_end((name, tool.version))
+        while len(self._earlier) > _EARLIER_VERSIONS:
+            self._earlier.popitem(last=False)
         self.inventory = inventory
+
+    def served(self, name: str, version: str | None) -> LoadedTool | None:
+        """Return a tool in the version that a call names, if it names one; None if that is not served here."""
+        tool = self.inventory.tools.get(name)
+        if tool is None or version in {None, tool.version}:
+            return tool
+        return self._earlier.get((name, version))
+
+    def read_agents(self) -> AgentReading:
+        """Publish and read the agent folders among the places that are served."""
+        settings = self.settings
+        reading = read_agents(
+            settings.toolsets, settings.base, settings.hidden, self.confinement.backend, self.inventory.tools
+        )
+        self._sources |= set(reading.watched)
+        return reading
 
     def schema_due_at(self) -> float:
         """Return when (`time.monotonic`) a program has to be asked again although nothing has changed."""
@@ -106,7 +136,9 @@ class Discovery:
     def folders(self) -> set[Path]:
         """Return the folders whose files decide what the next reading gives."""
         folders = set(self._sources)
-        for place in self.settings.toolsets:
+        places = sort_places(self.settings.toolsets)
+        folders |= set(places.agents)
+        for place in places.toolsets:
             with contextlib.suppress(ConfigError):  # nothing there now
                 folders |= {manifest.parent for manifest in find_manifests([place])}
         return folders
@@ -161,7 +193,7 @@ class _Reading:
         """Load what can be loaded; the tools of a manifest that is there but can't be used stay as they were."""
         manifests: list[Manifest] = []
         paths: dict[Path, None] = {}
-        for place in self._discovery.settings.toolsets:
+        for place in sort_places(self._discovery.settings.toolsets).toolsets:
             try:
                 paths |= dict.fromkeys(find_manifests([place]))
             except ConfigError as error:
@@ -178,7 +210,10 @@ class _Reading:
 
     async def of(self, manifests: list[Manifest]) -> Inventory:
         """Return what these manifests give, in their order. Raises ConfigError for a tool that is defined twice."""
-        check_duplicate_tools(manifests)
+        agents = await asyncio.to_thread(self._discovery.read_agents)
+        declared = [(tool.name, file) for tool, file in agents.tools]
+        check_duplicate_tools(manifests, declared, self._discovery.settings.pool)
+        self._add_declared(agents)
         located: list[_Located] = []
         for manifest in manifests:
             self._manifest_problems(manifest)
@@ -198,6 +233,16 @@ class _Reading:
             except (ToolmeshError, SandboxError) as error:
                 self._left_out(each.path, each.name, error)
         return Inventory(self._tools, tuple(self._problems))
+
+    def _add_declared(self, agents: AgentReading) -> None:
+        self._tools |= {tool.name: tool for tool, _ in agents.tools}
+        for folder in agents.unreadable:
+            former = [
+                name for name, tool in self._former().items() if tool.source.startswith(f"{folder.name}/vessel.toml")
+            ]
+            self._tools |= {name: self._former()[name] for name in former if name not in self._tools}
+        for name, problem in agents.problems:
+            self._note(Path(problem.file), name, str(problem))
 
     def _former(self) -> dict[str, LoadedTool]:
         return dict(self._discovery.inventory.tools)

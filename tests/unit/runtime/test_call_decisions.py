@@ -1,0 +1,145 @@
+"""What a worker decides about a delivery from what the ledger says of the call, before it looks at its own tools."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.support.signed_calls import invocation, message
+
+from toolmesh_broker.ledger import ClaimState, Ledger
+from toolmesh_broker.memory.broker import MemoryBroker
+from toolmesh_broker.memory.hub import MemoryHub
+from toolmesh_broker.results import StoredResults
+from toolmesh_contracts.envelopes.reply import Result
+from toolmesh_contracts.errors import ErrorCode
+from toolmesh_identity.development import DevelopmentIssuer
+from toolmesh_runtime.admission import Verifier
+from toolmesh_runtime.handed_back import HandedBack
+from toolmesh_runtime.metrics import WorkerMetrics
+from toolmesh_runtime.one_call import CallHandler
+from toolmesh_runtime.running_calls import RunningCalls
+from toolmesh_runtime.settlement import Settlement
+
+
+@asynccontextmanager
+async def worker_without_tools(
+    folder: Path, lease_s: float = 6
+) -> AsyncIterator[tuple[CallHandler, DevelopmentIssuer, MemoryBroker]]:
+    """A worker that has no tool at all, on the in-memory broker."""
+    issuer = DevelopmentIssuer.create_or_load(folder / "keys")
+    verifier = Verifier(
+        namespace="test",
+        pool="default",
+        issuer=issuer.name,
+        issuer_keys=issuer.issuer_public_keys(),
+        executor_keys=issuer.executor_public_keys(),
+        sealing_keys=issuer.sealing_keys("default"),
+    )
+    async with MemoryHub.running("test") as hub:
+        broker = MemoryBroker(hub, "worker")
+        metrics = WorkerMetrics()
+        handler = CallHandler(
+            worker="me",
+            broker=broker,
+            verifier=verifier,
+            discovery=cast("Any", SimpleNamespace(served=lambda _name, _version: None)),
+            ledger=Ledger(broker),
+            settlement=Settlement(broker, "me", metrics),
+            tool_calls=cast("Any", None),
+            calls=RunningCalls(),
+            metrics=metrics,
+            lease_s=lease_s,
+            renew_s=lease_s / 3,
+        )
+        yield handler, issuer, broker
+
+
+async def stored(broker: MemoryBroker, call: str) -> Result | None:
+    return await StoredResults(broker).read("default", call)
+
+
+async def test_call_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
+    """A worker without the tool that meets a redelivery of a live call says nothing about it."""
+    async with worker_without_tools(tmp_path) as (handler, issuer, broker):
+        call = invocation()
+        claim = await handler.ledger.look("default", call.id)
+        await handler.ledger.take("default", call.id, claim, worker="other", deadline_ms=call.deadline_ms, lease_s=6)
+        delivered = message(issuer, call)
+        await handler.handle(delivered)
+        assert delivered.settled == ["nak"]
+        assert await stored(broker, call.id) is None
+
+
+async def test_dead_worker_is_answered_for_only_after_the_ledger_agrees(tmp_path: Path) -> None:
+    """At the deadline of a call whose worker died the answer is WORKER_LOST, and the dead can't come back."""
+    async with worker_without_tools(tmp_path) as (handler, issuer, broker):
+        call = invocation(deadline_ms=int((time.time() + 1) * 1000))
+        delivered = message(issuer, call)
+        claim = await handler.ledger.look("default", call.id)
+        lease = await handler.ledger.take(
+            "default", call.id, claim, worker="other", deadline_ms=call.deadline_ms, lease_s=-1
+        )
+        assert lease is not None
+        late = handler
+        object.__setattr__(late, "handed_back", OldHandedBack())
+        await late.handle(delivered)
+        assert delivered.settled == ["ack"]
+        result = await stored(broker, call.id)
+        assert result is not None
+        assert result.error is not None
+        assert result.error.code is ErrorCode.WORKER_LOST
+        assert "other" in result.error.message
+        assert (await handler.ledger.look("default", call.id)).state is ClaimState.CANCELLED
+
+
+class OldHandedBack(HandedBack):
+    """Every call has been here for long."""
+
+    def for_longer_than(self, invocation: str, seconds: float) -> bool:
+        """Always."""
+        return True
+
+
+async def test_call_is_handed_back_until_nobody_can_have_its_tool(tmp_path: Path) -> None:
+    """First it is left to others; only a call that was met again and again for long is answered."""
+    async with worker_without_tools(tmp_path) as (handler, issuer, broker):
+        call = invocation()
+        first = message(issuer, call)
+        await handler.handle(first)
+        assert first.settled == ["nak"]
+        object.__setattr__(handler, "handed_back", OldHandedBack())
+        last = message(issuer, call)
+        await handler.handle(last)
+        assert last.settled == ["ack"]
+        result = await stored(broker, call.id)
+        assert result is not None
+        assert result.error is not None
+        assert result.error.code is ErrorCode.TOOL_NOT_AVAILABLE
+
+
+async def test_fault_of_the_worker_is_answered_after_a_few_deliveries(tmp_path: Path) -> None:
+    """A call on which workers fail again and again leaves the queue, with an answer and a dead letter."""
+    async with worker_without_tools(tmp_path) as (handler, issuer, broker):
+        object.__setattr__(handler, "discovery", SimpleNamespace())  # has no `served`: an unforeseen fault
+        call = invocation()
+        first = message(issuer, call)
+        await handler.handle(first)
+        assert first.settled == []
+        third = message(issuer, call)
+        third.delivered = 3
+        await handler.handle(third)
+        assert third.settled == ["term"]
+        result = await stored(broker, call.id)
+        assert result is not None
+        assert result.error is not None
+        assert result.error.code is ErrorCode.INTERNAL_ERROR
+
+
+def test_a_call_met_again_is_remembered_from_its_first_time() -> None:
+    """The time runs from the first hand-back, not from the call's age."""
+    seen = HandedBack()
+    assert not seen.for_longer_than("a", 0.5)
+    assert seen.for_longer_than("a", 0.0)
