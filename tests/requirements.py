@@ -16,6 +16,8 @@ class Requirement:
 
 ONE_CALL = "docs/architecture.md: One call"
 ON_THE_BROKER = "docs/architecture.md: On the broker"
+FIRST = "docs/writing-tools.md: From nothing to a running tool"
+CHECK = "docs/writing-tools.md: Try and check"
 PROGRAM = "docs/writing-tools.md: The program"
 PROCESS = "docs/writing-tools.md: The process contract"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
@@ -66,6 +68,18 @@ REQUIREMENTS = {
     "tool:renamed": Requirement(MANIFEST, "`_str_binary` gives one program several names and settings."),
     "tool:mistakes": Requirement(MANIFEST, "A mistake in a file has file, line, key and the nearest spelling."),
     "tool:reloaded": Requirement(MANIFEST, "A changed folder is a new version; running calls keep the old one."),
+    "tool:first-steps": Requirement(FIRST, "A scaffold, a run without a server, a mesh and a call: four commands."),
+    "tool:old-or-new": Requirement(FIRST, "While a file is saved, the former version is served, then the new one."),
+    "tool:former-stays": Requirement(
+        FIRST, "A version that can't be loaded leaves the former one served, and is named."
+    ),
+    "tool:removed": Requirement(FIRST, "What is removed is no longer served, what is added below a folder is."),
+    "tool:refreshed": Requirement(MANIFEST, "A schema is asked for again after `schema_refresh_seconds`."),
+    "tool:run": Requirement(CHECK, "`tool run` runs a tool as a worker would, and ends as `call` does."),
+    "tool:validated": Requirement(CHECK, "`tool validate` tells every problem with file, line and cure."),
+    "tool:schema": Requirement(CHECK, "`tool schema` prints what the catalog would say, also under given settings."),
+    "config:validated": Requirement(CHECK, "`config validate` recognises a file and tells every problem in it."),
+    "doctor:cures": Requirement(OPERATING, "The doctor tells every problem with its cure."),
     "process:results": Requirement(PROCESS, "Every shape of result becomes the right outcome, none a false success."),
     "process:status": Requirement(PROCESS, "Statuses are neither lost nor glued."),
     "process:outputs": Requirement(

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.timeout(120)
 ADA = '{"name": "Ada"}'
 
 
+@pytest.mark.requirement("tool:first-steps")
 async def test_from_nothing_to_a_call_in_four_commands(tmp_path: Path) -> None:
     """The commands that `tool init` prints are those that work; a folder added to a running mesh is served."""
     place = tmp_path / "tools" / "greet"
@@ -95,6 +96,7 @@ async def test_a_go_scaffold_builds_and_runs_by_the_contract_alone(tmp_path: Pat
     assert "name" in wrong.stderr
 
 
+@pytest.mark.requirement("tool:run")
 async def test_a_run_ends_as_a_call_does(tmp_path: Path) -> None:
     """Exit codes, one JSON document, files saved; which tool is asked where there are several."""
     (tmp_path / "crash.py").write_text("import nothing_of_that_name\n")
@@ -122,6 +124,7 @@ async def test_a_run_ends_as_a_call_does(tmp_path: Path) -> None:
         assert json.loads(one.stdout)["outcome"] == "error"
 
 
+@pytest.mark.requirement("tool:schema")
 async def test_checks_and_schemas_are_printed(tmp_path: Path) -> None:
     """Validate counts what is wrong; schema is the catalog's own document."""
     toolset = write_toolset(tmp_path / "one", {"echo": (ECHO, {}), "gone": ("", {"executable": "elsewhere"})})

@@ -127,6 +127,7 @@ async def write_line_by_line(program: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("save", [truncate_then_write, move_into_place, keep_a_backup, write_line_by_line])
+@pytest.mark.requirement("tool:old-or-new")
 async def test_a_saved_program_is_the_old_tool_then_the_new_one(tmp_path: Path, save: Callable) -> None:  # type: ignore[type-arg]
     """However an editor saves it: the catalog never lacks the tool, nor shows a third state."""
     folder = toolset(tmp_path, good=GOOD)
@@ -138,6 +139,7 @@ async def test_a_saved_program_is_the_old_tool_then_the_new_one(tmp_path: Path, 
     assert watched.seen["good"][:2] == [OLD, NEW]
 
 
+@pytest.mark.requirement("tool:former-stays")
 async def test_a_broken_successor_leaves_the_former_version_served(tmp_path: Path) -> None:
     """It is named with its error, and the repaired one takes over."""
     folder = toolset(tmp_path, good=GOOD, other=GOOD.replace("def good", "def other").replace("(good)", "(other)"))
@@ -160,6 +162,7 @@ async def test_a_broken_successor_leaves_the_former_version_served(tmp_path: Pat
     assert GONE not in watched.seen["other"][:-1]
 
 
+@pytest.mark.requirement("tool:removed")
 async def test_what_is_removed_leaves_the_catalog_and_what_is_added_joins(tmp_path: Path) -> None:
     """An entry of a manifest, a program, a whole toolset folder, the last one of all; and a new folder beside them."""
     for name in ("one", "two"):
@@ -186,6 +189,7 @@ async def test_what_is_removed_leaves_the_catalog_and_what_is_added_joins(tmp_pa
         assert not watched.problems()
 
 
+@pytest.mark.requirement("tool:refreshed")
 async def test_a_schema_is_asked_for_again_when_it_is_too_old(tmp_path: Path) -> None:
     """`schema_refresh_seconds` holds for the tool that has it; one that failed is tried again after a while."""
     clock = "import time, toolmesh_sdk\n" + GOOD.replace(

@@ -82,6 +82,7 @@ async def read(payloads: PayloadFolder, ref: Any) -> bytes:
     return b"".join([chunk async for chunk in payloads.open(ref)])
 
 
+@pytest.mark.requirement("tool:run")
 async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(tmp_path: Path) -> None:
     """Statuses in order, files in and out, a secret hidden, a large result: as a worker does it."""
     (tmp_path / "shout.py").write_text(SHOUT)
@@ -132,6 +133,7 @@ async def test_a_program_with_a_manifest_runs_by_it(tmp_path: Path) -> None:
     assert result.error.code is ErrorCode.SANDBOX_TIMEOUT
 
 
+@pytest.mark.requirement("tool:schema")
 async def test_a_description_follows_the_configuration(tmp_path: Path) -> None:
     """A renamed tool keeps the name that its program looks it up by."""
     (tmp_path / "query.py").write_text("""
@@ -162,6 +164,7 @@ if __name__ == "__main__":
     assert [(one.own_name, one.description.description) for one in configured.values()] == [("query", "Ask sales")]
 
 
+@pytest.mark.requirement("tool:validated")
 async def test_the_check_tells_every_problem_with_its_place_and_cure(tmp_path: Path) -> None:
     """Manifest, programs and schemas; a tool of two folders; what is sound is listed."""
     one, two = tmp_path / "one", tmp_path / "two"

@@ -32,6 +32,7 @@ MANIFEST = "version: 1\ntools:\n  greet: {executable: greet}\n"
         ("versoin: 1\ntools: {a: {}}\n", "manifest"),
     ],
 )
+@pytest.mark.requirement("config:validated")
 def test_a_file_is_recognised_by_its_content(text: str, kind: str) -> None:
     """Also one with mistakes: that is when it is asked for."""
     assert recognise(parse_yaml(text, "x.yaml")) == kind
@@ -70,6 +71,7 @@ def test_sound_files_of_every_kind_are_ok(tmp_path: Path, capsys: pytest.Capture
     assert lines == [f"ok: {tmp_path / name} ({kind})" for name, kind in zip(files, kinds, strict=True)]
 
 
+@pytest.mark.requirement("config:validated")
 def test_every_problem_of_every_file_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

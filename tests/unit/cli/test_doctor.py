@@ -31,6 +31,7 @@ def states(findings: Sequence[Finding]) -> dict[str, State]:
     return {finding.check: finding.state for finding in findings}
 
 
+@pytest.mark.requirement("doctor:cures")
 def test_every_finding_that_is_not_good_has_a_cure() -> None:
     """A broker where everything is wrong."""
     bad = Inspection(
@@ -64,6 +65,7 @@ def heartbeat(instance: str, kind: str = "worker", *problems: ToolProblem) -> He
     return Heartbeat(instance=instance, pool="default", kind=kind, started_ms=1, problems=problems)
 
 
+@pytest.mark.requirement("doctor:cures")
 def test_workers_tools_and_agents_are_judged_by_what_they_tell() -> None:
     """A lost worker, two versions at once, a failed toolset and an agent's tool that nobody serves."""
     failed = ToolProblem(source="a/manifest.yaml", tool="x", code=ErrorCode.INIT_ERROR, message="crashed")
