@@ -49,6 +49,41 @@ def _install(requirement: str, target: Path) -> None:
     raise AssertionError(f"{requirement} could not be installed: is a package index reachable?\n{said[-2000:]}")
 
 
+PROGRAMS = {
+    "get_forecast": "forecast",
+    "add": "no_context",
+    "get_alerts": "get_alerts",
+    "everything": "everything",
+    "shapes": "shapes",
+    "statuses": "statuses",
+}
+"""The tools of tests/toolsets/published/worker, and where a manifest finds them."""
+
+_CONSOLE_SCRIPT = """#!/builder/venv/bin/python3
+import sys
+from alerts import cli
+if __name__ == "__main__":
+    sys.exit(cli())
+"""
+
+
+def published_toolset(folder: Path, release: str, tools: Sequence[str], *, strict: bool = False) -> Path:
+    """Writes a toolset with the SDK beside its programs, one of which is a console script of another machine."""
+    shutil.copytree(installed(release), folder / "tools" / "python", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (TOOLSET / "worker").glob("*.py"):
+        shutil.copy(path, folder / "tools")
+    script = folder / "tools" / "python" / "bin" / "get_alerts"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(_CONSOLE_SCRIPT)
+    script.chmod(0o755)
+    entries = {
+        name: {"executable": PROGRAMS[name], "tool_dir": "tools", "compat": "strict" if strict else "repair"}
+        for name in tools
+    }
+    (folder / "manifest.yaml").write_text(json.dumps({"version": 1, "tools": entries}))
+    return folder
+
+
 @dataclass(frozen=True)
 class Answer:
     """What one tool did: its schema, and its envelope or how its command line failed."""

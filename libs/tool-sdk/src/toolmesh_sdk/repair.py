@@ -6,10 +6,15 @@ parameter, no `tool_config`. The adapter fills all context parameters and `tool_
 Tools that work keep working as they did.
 """
 
+# os.path and open instead of pathlib, as everywhere in what a tool's process loads.
+# ruff: noqa: PTH103, PTH118, PTH120, PTH122, PTH123
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import json
+import os
 import types
 import typing
 
@@ -22,6 +27,7 @@ _CONTEXT = "toolmesh_injected_context"
 _CONTEXT_NAMES = ("ctx", "context", "tool_context")
 _CONTEXT_TYPES = ("ToolContextFacade", "SandboxToolContextFacade", "ToolContext")
 _EMPTY = inspect.Parameter.empty
+_INDEX = ".toolmesh-artifacts.json"
 
 
 def repair_package(package: Any) -> None:
@@ -41,6 +47,7 @@ def repair_package(package: Any) -> None:
         return plain_tool_cli(_adapted_function(func, package))  # type: ignore[no-any-return]
 
     cli.tool_cli = package.tool_cli = tool_cli
+    _repair_outputs(importlib.import_module(f"{package.__name__}.tool_runner"))
     _repair_registered_functions(tools, package)
     _repair_tool_classes(tools.DynamicTool)
     _repair_providers(tools.DynamicToolProvider)
@@ -48,6 +55,62 @@ def repair_package(package: Any) -> None:
 
 def _has(module: Any, *names: str) -> bool:
     return all(hasattr(module, name) for name in names)
+
+
+def _repair_outputs(runner: Any) -> None:
+    """Keep what a bare file can't say (type, description, metadata) in the index that the worker reads.
+
+    Names get their folders and stay apart; an object whose name leaves the folder stays in the result, where the worker
+    refuses it by name and the rest of the call's work is kept.
+    """
+    plain = runner._extract_output_artifacts
+
+    @functools.wraps(plain)
+    def extract(result: Any, output_dir: str) -> Any:
+        objects = list(getattr(result, "data_objects", None) or [])
+        if not objects:
+            return plain(result, output_dir)
+        unsafe = [entry for entry in objects if not _is_safe(getattr(entry, "name", ""))]
+        taken: set[str] = set()
+        for entry in objects:
+            if entry not in unsafe:
+                entry.name = _free_name(os.path.normpath(entry.name), taken)
+                os.makedirs(os.path.dirname(os.path.join(output_dir, entry.name)), exist_ok=True)
+        result.data_objects = [entry for entry in objects if entry not in unsafe]
+        result = plain(result, output_dir)
+        kept = list(result.data_objects)
+        _write_index(output_dir, [entry for entry in objects if entry not in unsafe and entry not in kept])
+        result.data_objects = kept + unsafe
+        return result
+
+    runner._extract_output_artifacts = extract
+
+
+def _is_safe(name: Any) -> bool:
+    if not isinstance(name, str) or not name.strip() or name.endswith("/") or "\0" in name:
+        return False
+    return not name.startswith(("/", "\\")) and ".." not in name and os.path.normpath(name) != _INDEX
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    stem, ending = os.path.splitext(name)
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{stem}-{number}{ending}", number + 1
+    taken.add(free)
+    return free
+
+
+def _write_index(folder: str, objects: list[Any]) -> None:
+    index = {}
+    for entry in objects:
+        details = {key: getattr(entry, key, None) for key in ("mime_type", "description", "preview", "metadata")}
+        disposition = getattr(entry, "disposition", None)
+        details["disposition"] = getattr(disposition, "value", disposition)
+        index[entry.name] = {key: value for key, value in details.items() if value is not None}
+    if index:
+        with open(os.path.join(folder, _INDEX), "w", encoding="ascii") as file:
+            json.dump(index, file, default=str)
 
 
 def _repair_registered_functions(tools: Any, package: Any) -> None:
