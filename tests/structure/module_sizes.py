@@ -1,5 +1,6 @@
 """Refuses modules that have grown past what a reader takes in: `make lint` runs this."""
 
+import ast
 import statistics
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 HARD_LIMIT = 600
 SOFT_LIMIT = 400
 TEST_LIMIT = 800
+FUNCTION_LIMIT = 60
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base_utils"}
 
 
@@ -22,11 +24,22 @@ def python_files() -> list[Path]:
     return [Path(line) for line in listing.stdout.splitlines() if Path(line).is_file()]
 
 
+def long_functions(path: Path) -> list[str]:
+    """Functions of a module that are longer than a screen."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            size = node.end_lineno - node.lineno + 1
+            if size > FUNCTION_LIMIT:
+                found.append(f"{path}:{node.lineno}: function {node.name} has {size} lines, at most {FUNCTION_LIMIT}")
+    return found
+
+
 def main() -> int:
     """Print each fault and a last line with the median; return the exit code."""
     sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
-    faults = []
     product = {path: size for path, size in sizes.items() if path.parts[0] in {"libs", "services"}}
+    faults = [fault for path in product for fault in long_functions(path)]
     for path, size in sizes.items():
         limit = HARD_LIMIT if path in product else TEST_LIMIT
         if size > limit:

@@ -108,8 +108,6 @@ class WorkerLimits(ConfigModel):
     """Files that one call leaves."""
     output_bytes: Bytes = 10 * _MIB
     """Kept of a tool's stdout and of its stderr, in bytes each."""
-    status_characters: Count = 4096
-    """Kept of one status line, in characters."""
 
 
 class HealthConfig(ConfigModel):

@@ -177,6 +177,7 @@ def _discovery(
         default_timeout_s=config.default_timeout_seconds,
         default_profile=config.sandbox.default_profile,
         default_python=config.sandbox.python,
+        output_bytes=config.limits.output_bytes,
         retry_s=config.reconcile_seconds,
         hidden=hidden,
     )

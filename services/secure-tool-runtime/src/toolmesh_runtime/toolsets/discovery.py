@@ -44,6 +44,8 @@ class DiscoverySettings:
     default_timeout_s: float
     default_profile: str
     default_python: str
+    output_bytes: int = 10 * 1024 * 1024
+    """Kept of a program's stdout and of its stderr, each."""
     retry_s: float = 300.0
     """A program that could not describe itself is asked again after this long, even if nothing has changed."""
     hidden: tuple[Path, ...] = ()
@@ -150,7 +152,11 @@ class Discovery:
     def _publish(self, manifest: Path, name: str, tool: ToolManifest) -> ToolProgram:
         found = find_program(manifest, name, tool)
         self._sources.add(found.folder)
-        defaults = ProgramDefaults(profile=self.settings.default_profile, python=self.settings.default_python)
+        defaults = ProgramDefaults(
+            profile=self.settings.default_profile,
+            python=self.settings.default_python,
+            output_bytes=self.settings.output_bytes,
+        )
         return publish_program(found, tool, self.settings.base, self.confinement.backend, defaults)
 
     async def ask(self, located: Iterable[_Located]) -> None:

@@ -1,7 +1,7 @@
 """Makes a found program ready to be started: a copy that the sandbox shows, an interpreter, a policy."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolmesh_contracts.manifest import ToolManifest
@@ -24,6 +24,8 @@ class ProgramDefaults:
 
     profile: str
     python: str
+    output_bytes: int = 10 * 1024 * 1024
+    """Kept of stdout and of stderr, each."""
 
 
 def publish_program(
@@ -47,7 +49,11 @@ def ready_program(
             f"{found.folder / found.path} is not executable and no Python file",
             hint="make it executable, or set `runtime: python` in the manifest",
         )
-    policy = profile(tool.sandbox_profile or defaults.profile)
+    policy = replace(
+        profile(tool.sandbox_profile or defaults.profile),
+        stdout_bytes=defaults.output_bytes,
+        stderr_bytes=defaults.output_bytes,
+    )
     backend.check(policy)
     return ToolProgram(
         folder=folder,
