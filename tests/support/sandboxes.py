@@ -49,6 +49,8 @@ async def sandbox(
     base: Path, mode: str = "bwrap", profiles: Sequence[str] = ("standard",), **settings: Any
 ) -> AsyncIterator[Backend]:
     """An opened backend."""
+    # Uids are lent through the base folder, which each test has for itself: so that no two tests share one.
+    settings = {"first_uid": 61184 + 64 * (1 + os.getpid() % 63), "uid_count": 64, **settings}
     chosen = SandboxSettings(mode=Mode(mode), profiles=tuple(profiles), base=base, allow_direct=True, **settings)
     async with open_backend(chosen) as backend:
         yield backend

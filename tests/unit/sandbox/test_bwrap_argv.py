@@ -1,20 +1,27 @@
 """From policy to bubblewrap options, without starting anything."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from toolmesh_sandbox.bwrap_argv import BwrapHost, bwrap_command, bwrap_options
+from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.policy import Mount, Policy
 from toolmesh_sandbox.profiles import profile
 from toolmesh_sandbox.system_view import ETC_FILES, system_arguments
+from toolmesh_sandbox.workspaces import MemoryFolders, Workspace
 
-HOST = BwrapHost(program=Path("/usr/bin/bwrap"), etc=Path("/base/etc"), disable_userns=True, hidden=())
+HOST = BwrapHost(program=Path("/usr/bin/bwrap"), etc=Path("/base/etc"), level=Level.FULL, hidden=())
 
 
-def options(policy: Policy, env: dict[str, str] | None = None, host: BwrapHost = HOST) -> list[str]:
-    return bwrap_options(policy, env or {}, Path("/base/ws"), host).decode().split("\0")[:-1]
+def options(
+    policy: Policy, env: dict[str, str] | None = None, host: BwrapHost = HOST, workspace: Workspace | None = None
+) -> list[str]:
+    return (
+        bwrap_options(policy, env or {}, workspace or Workspace(Path("/base/ws"), None), host).decode().split("\0")[:-1]
+    )
 
 
 def position(words: Sequence[str], *wanted: str) -> int:
@@ -28,13 +35,31 @@ def binds(words: Sequence[str]) -> dict[str, str]:
 
 
 def test_secrets_and_options_are_not_in_the_argument_vector() -> None:
-    """The process table shows descriptors, limits and the command, nothing else."""
-    policy = profile("standard")
-    argv = bwrap_command(["tool", "--x"], policy.limits.rlimits())
-    assert argv[:6] == ("bwrap", "--args", "3", "--json-status-fd", "4", "--")
-    assert argv[6] == "/usr/bin/prlimit"
-    assert "--nproc=128:128" in argv
-    assert argv[-3:] == ("--", "tool", "--x")
+    """The process table shows descriptors and the command, nothing else."""
+    argv = bwrap_command(["tool", "--x"], profile("standard"))
+    assert " ".join(argv) == "bwrap --args 3 --seccomp 4 --json-status-fd 5 --block-fd 6 -- tool --x"
+
+
+def test_where_the_environment_is_exact_the_added_variable_is_taken_away() -> None:
+    """Bubblewrap sets PWD whatever it is told."""
+    assert bwrap_command(["tool"], profile("declared"))[-5:] == ("/usr/bin/env", "-u", "PWD", "--", "tool")
+
+
+def test_a_workspace_in_memory_has_its_outbox_beside_it() -> None:
+    """Two mounts, neither below the other, no /tmp, and the start in /data."""
+    workspace = Workspace(Path("/base/ws"), None)
+    workspace.memory = MemoryFolders(namespaces=(0, 0), work=0, outbox=0)
+    words = options(profile("declared"), workspace=workspace)
+    assert position(words, "--bind", "/base/ws/work", "/work", "--bind", "/base/ws/outbox", "/outbox") > 0
+    assert position(words, "--chdir", "/data") > 0
+    assert "/tmp" not in words  # noqa: S108
+
+
+def test_without_a_proc_of_its_own_the_folder_is_empty() -> None:
+    """Never the container's, which shows every process of it."""
+    words = options(profile("standard"), host=dataclasses.replace(HOST, level=Level.NO_PROC))
+    assert position(words, "--dir", "/proc") > 0
+    assert "--proc" not in words
 
 
 def test_namespaces_are_named_one_by_one() -> None:
@@ -72,7 +97,7 @@ def test_dev_and_proc_sys_are_read_only() -> None:
 
 def test_disable_userns_is_left_out_where_the_probe_found_it_missing() -> None:
     """The one flag that is optional, by what the start-up probe saw."""
-    without = BwrapHost(program=HOST.program, etc=HOST.etc, disable_userns=False, hidden=())
+    without = BwrapHost(program=HOST.program, etc=HOST.etc, level=Level.USER_NAMESPACES_LEFT, hidden=())
     assert "--disable-userns" in options(profile("standard"))
     assert "--disable-userns" not in options(profile("standard"), host=without)
 

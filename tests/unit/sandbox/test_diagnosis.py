@@ -18,7 +18,7 @@ from toolmesh_sandbox.diagnosis import explain
         ("bwrap: setting up uid map: Permission denied", "apparmor", "bwrap-userns-restrict"),
         ("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", "apparmor", "bwrap-userns-restrict"),
         ("bwrap: Can't find source path /usr: No such file", "file or folder", "reachable"),
-        ("bwrap: execvp /usr/bin/prlimit: No such file or directory", "util-linux", "util-linux"),
+        ("bwrap: execvp /usr/bin/python3: No such file or directory", "self-test", "install python3"),
         ("/root/x/bwrap: [Errno 13] Permission denied", "execute bwrap", "every uid"),
         ("/bwrap: [Errno 1] Operation not permitted", "CAP_SETUID", "ordinary user"),
         ("/bwrap: [Errno 22] Invalid argument", "the uids for tools", "uid_map"),

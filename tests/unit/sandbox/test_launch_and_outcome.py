@@ -54,11 +54,7 @@ def test_bubblewraps_exit_code_is_the_tools_code_or_signal(status: int, code: in
         (Report(status=256, bwrap_status='{ "child-pid": 7 }'), b"bwrap: Can't mkdir\n", "bwrap: Can't mkdir"),
         (Report(status=9), b"", "bwrap ended with wait status 9"),
         (Report(error="/bwrap: [Errno 2] gone"), b"", "/bwrap: [Errno 2] gone"),
-        (
-            Report(status=127 << 8, bwrap_status='{ "exit-code": 127 }'),
-            b"prlimit: failed to execute x: No such file or directory",
-            "prlimit: failed to execute x: No such file or directory",
-        ),
+        (Report(killed=True, error="RLIMIT_NPROC could not be set"), b"", "RLIMIT_NPROC could not be set"),
     ],
 )
 def test_what_was_never_executed_is_a_setup_failure(report: Report, stderr: bytes, said: str) -> None:
@@ -90,3 +86,10 @@ def test_a_plain_commands_wait_status_is_read_as_it_is(
     """Without bubblewrap between, 128 + n has no meaning."""
     result = ended(report, bwrap=False)
     assert (result.code, result.signal, result.setup_failed) == (code, number, said)
+
+
+@pytest.mark.parametrize("said", [b"bwrap: Can't mkdir /x", b"prlimit: failed to execute x: No such file or directory"])
+def test_a_tool_that_talks_like_bubblewrap_has_failed_by_itself(said: bytes) -> None:
+    """What it prints and returns is its own: bubblewrap has stated an exit code, so the tool has run."""
+    result = ended(Report(status=127 << 8, bwrap_status='{ "exit-code": 127 }'), bwrap=True, stderr=said)
+    assert (result.code, result.setup_failed) == (127, None)

@@ -7,7 +7,7 @@ import pytest
 from toolmesh_sandbox.errors import PolicyInvalidError
 from toolmesh_sandbox.limits import MEBIBYTE, ResourceLimits, Rlimit, affordable
 from toolmesh_sandbox.policy import Network, SystemView
-from toolmesh_sandbox.profiles import LIMITS, PROFILES, profile
+from toolmesh_sandbox.profiles import PROFILES, profile
 
 
 def test_profiles_have_the_published_numbers() -> None:
@@ -21,18 +21,20 @@ def test_profiles_have_the_published_numbers() -> None:
             limits.stack_bytes // MEBIBYTE,
             limits.nice,
         )
-        for name, limits in LIMITS.items()
+        for name, limits in ((name, policy.limits) for name, policy in PROFILES.items())
     }
     assert seen == {
+        "declared": (120, 64, 4096, 64, 8, 15),
         "restrictive": (60, 64, 128, 32, 8, 15),
         "standard": (300, 256, 512, 128, 16, 10),
         "permissive": (600, 1024, 1024, 512, 32, 5),
     }
 
 
-def test_only_restrictive_closes_the_network_and_only_permissive_widens_the_view() -> None:
-    """Profiles differ in network and system view as documented."""
+def test_profiles_differ_in_network_and_view() -> None:
+    """Two have no network, and only permissive widens the view."""
     assert {name: (policy.network, policy.system) for name, policy in PROFILES.items()} == {
+        "declared": (Network.NONE, SystemView.SYSTEM),
         "restrictive": (Network.NONE, SystemView.SYSTEM),
         "standard": (Network.HOST, SystemView.SYSTEM),
         "permissive": (Network.HOST, SystemView.HOST),

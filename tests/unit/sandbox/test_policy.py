@@ -8,6 +8,7 @@ from toolmesh_sandbox.backend import Backend
 from toolmesh_sandbox.bwrap_argv import BwrapHost
 from toolmesh_sandbox.bwrap_backend import BwrapBackend
 from toolmesh_sandbox.errors import PolicyInvalidError, SandboxError
+from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.policy import Mount
 from toolmesh_sandbox.profiles import profile
 
@@ -66,7 +67,7 @@ def test_arguments_and_variables_that_would_become_options_are_refused(
     argv: list[str], env: dict[str, str], said: str
 ) -> None:
     """A NUL in a value would end it in the option list of bubblewrap. Refused before anything is started."""
-    host = BwrapHost(program=Path("/bwrap"), etc=Path("/etc"), disable_userns=True, hidden=())
+    host = BwrapHost(program=Path("/bwrap"), etc=Path("/etc"), level=Level.FULL, hidden=())
     backend: Backend = BwrapBackend(None, None, host)  # type: ignore[arg-type]
     with pytest.raises(PolicyInvalidError, match=said):
         backend.start(argv, env, profile("standard"), None)  # type: ignore[arg-type]

@@ -3,12 +3,15 @@
 import abc
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from toolmesh_sandbox.errors import PolicyInvalidError
+from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.launch import Launch
-from toolmesh_sandbox.policy import Mount, Policy
+from toolmesh_sandbox.policy import Mount, Network, Policy
 from toolmesh_sandbox.process import SandboxProcess, run
+from toolmesh_sandbox.seccomp.rules import FilterRules
+from toolmesh_sandbox.self_test_report import ProfileReport
 from toolmesh_sandbox.settings import Mode
 from toolmesh_sandbox.spawner_client import Spawner
 from toolmesh_sandbox.workspaces import Workspace, Workspaces
@@ -20,13 +23,25 @@ class Backend(abc.ABC):
     Attributes:
         mode: which backend this is.
         workspaces: makes the work folders of calls.
+        level: what of the isolation works here.
+        proofs: what the self-test found out about each profile; empty until it has run.
     """
 
     mode: Mode
 
-    def __init__(self, spawner: Spawner, workspaces: Workspaces) -> None:
+    def __init__(self, spawner: Spawner, workspaces: Workspaces, level: Level, cgroup: Path | None) -> None:
         self._spawner = spawner
         self.workspaces = workspaces
+        self.level = level
+        self._cgroup = cgroup
+        self.proofs: tuple[ProfileReport, ...] = ()
+
+    @property
+    def memory_bound(self) -> str:
+        """By what the memory of a call is bounded: `cgroup`, `watcher` or `nothing`."""
+        if self.level >= Level.NOTHING:
+            return "nothing"
+        return "watcher" if self._cgroup is None else "cgroup"
 
     @abc.abstractmethod
     def check(self, policy: Policy) -> None:
@@ -36,9 +51,23 @@ class Backend(abc.ABC):
             PolicyRefusedError: it can't; the message names the promise.
         """
 
+    def workspace(self, policy: Policy) -> AbstractAsyncContextManager[Workspace]:
+        """A workspace as the policy wants it, for one call, or for several calls of a turn one after another.
+
+        Raises:
+            SandboxExhaustedError: every uid is in use.
+            SandboxUnavailableError: this machine can't give it.
+        """
+        self.check(policy)
+        return self.workspaces.new()
+
     @abc.abstractmethod
     def inside(self, workspace: Workspace) -> PurePosixPath:
         """Path of the workspace as the command sees it."""
+
+    def outbox(self, workspace: Workspace) -> PurePosixPath:
+        """Path of the folder for what the command returns, as it sees it; `Workspace.outbox` is the same outside."""
+        return self.inside(workspace) / "output"
 
     @abc.abstractmethod
     def path_inside(self, mount: Mount) -> PurePosixPath:
@@ -75,7 +104,19 @@ class Backend(abc.ABC):
         _check_command(argv, env)
         self.check(policy)
         launch, files = self.plan(argv, env, policy, workspace)
-        return run(self._spawner, launch, files, policy, stdin)
+        joins = () if workspace.memory is None else workspace.memory.namespaces
+        return run(self._spawner, launch, files, policy, stdin, joins)
+
+
+def filter_rules(policy: Policy, *, pid_namespace: bool = True) -> FilterRules:
+    """The system call filter that a policy asks for."""
+    return FilterRules(
+        network=policy.network is Network.HOST,
+        sessions=policy.sessions,
+        shared_memory=policy.shared_memory,
+        unix_sockets=policy.unix_sockets,
+        pid_namespace=pid_namespace,
+    )
 
 
 def _check_command(argv: Sequence[str], env: Mapping[str, str]) -> None:

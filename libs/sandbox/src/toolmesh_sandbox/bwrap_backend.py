@@ -1,13 +1,17 @@
 """The backend `bwrap`: namespaces, a file system of its own, and limits."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path, PurePosixPath
 
-from toolmesh_sandbox.backend import Backend
+from toolmesh_sandbox.backend import Backend, filter_rules
 from toolmesh_sandbox.bwrap_argv import BwrapHost, bwrap_command, bwrap_options
+from toolmesh_sandbox.errors import PolicyInvalidError
 from toolmesh_sandbox.launch import Launch
 from toolmesh_sandbox.limits import affordable
-from toolmesh_sandbox.policy import WORKSPACE_INSIDE, Mount, Policy
+from toolmesh_sandbox.memory_workspaces import memory_workspace
+from toolmesh_sandbox.policy import OUTBOX_INSIDE, WORKSPACE_INSIDE, Mount, Network, Policy, Storage
+from toolmesh_sandbox.seccomp.rules import assemble
 from toolmesh_sandbox.settings import Mode
 from toolmesh_sandbox.spawner_client import Spawner
 from toolmesh_sandbox.workspaces import Workspace, Workspaces
@@ -21,16 +25,26 @@ class BwrapBackend(Backend):
 
     mode = Mode.BWRAP
 
-    def __init__(self, spawner: Spawner, workspaces: Workspaces, host: BwrapHost) -> None:
-        super().__init__(spawner, workspaces)
+    def __init__(self, spawner: Spawner, workspaces: Workspaces, host: BwrapHost, cgroup: Path | None = None) -> None:
+        super().__init__(spawner, workspaces, host.level, cgroup)
         self.host = host
 
     def check(self, policy: Policy) -> None:
         """Every policy can be enforced."""
 
+    def workspace(self, policy: Policy) -> AbstractAsyncContextManager[Workspace]:
+        """In memory where the policy says so."""
+        if policy.storage is Storage.MEMORY:
+            return memory_workspace(self.workspaces, self._spawner, policy.limits.disk_bytes, policy.limits.disk_files)
+        return self.workspaces.new()
+
     def inside(self, workspace: Workspace) -> PurePosixPath:
         """Always /work."""
         return WORKSPACE_INSIDE
+
+    def outbox(self, workspace: Workspace) -> PurePosixPath:
+        """/outbox for a workspace in memory, /work/output otherwise."""
+        return super().outbox(workspace) if workspace.memory is None else OUTBOX_INSIDE
 
     def path_inside(self, mount: Mount) -> PurePosixPath:
         """The mount's target."""
@@ -39,17 +53,29 @@ class BwrapBackend(Backend):
     def plan(
         self, argv: Sequence[str], env: Mapping[str, str], policy: Policy, workspace: Workspace
     ) -> tuple[Launch, tuple[bytes, ...]]:
-        """A bwrap command line and its options."""
+        """A bwrap command line, its options and the system call filter.
+
+        Raises:
+            PolicyInvalidError: the policy wants a workspace in memory, and this one is not.
+        """
+        if policy.storage is Storage.MEMORY and workspace.memory is None:
+            raise PolicyInvalidError(
+                f"profile {policy.profile!r} wants a workspace in memory", "take one from `Backend.workspace`"
+            )
         launch = Launch(
             program=str(self.host.program),
-            argv=bwrap_command(argv, affordable(policy.limits.rlimits())),
+            argv=bwrap_command(argv, policy),
             env={},
             cwd="/",
             uid=workspace.uid,
             nice=policy.limits.nice,
-            rlimits=(),
+            rlimits=affordable(policy.limits.rlimits()),
             wall_clock_s=policy.wall_clock_s,
-            files=1,
+            files=2,
             bwrap=True,
+            joins=workspace.memory is not None,
+            memory_bytes=policy.limits.memory_bytes,
+            cgroup=str(self._cgroup or ""),
+            scoped=policy.unix_sockets and policy.network is Network.HOST,
         )
-        return launch, (bwrap_options(policy, env, workspace.host, self.host),)
+        return launch, (bwrap_options(policy, env, workspace, self.host), assemble(filter_rules(policy)))

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from toolmesh_sandbox.errors import SandboxUnavailableError
+from toolmesh_sandbox.ladder import Level
 
 
 class _Lack(NamedTuple):
@@ -58,8 +59,12 @@ _LACKS = (
         "load AppArmor's bwrap-userns-restrict profile for this bwrap, or set the sysctl to 0",
     ),
     _Lack("Can't find source path", "a file or folder that the sandbox has to show", "make it reachable for every uid"),
-    _Lack("prlimit: failed to execute", "/usr/bin/true of coreutils", "install coreutils"),
-    _Lack("execvp /usr/bin/prlimit", "/usr/bin/prlimit of util-linux", "install util-linux"),
+    _Lack("execvp /usr/bin/python3", "/usr/bin/python3, which runs the self-test", "install python3"),
+    _Lack("execvp /usr/bin/env", "/usr/bin/env of coreutils", "install coreutils"),
+    _Lack("prctl(PR_SET_SECCOMP)", "seccomp filters (CONFIG_SECCOMP_FILTER)", "use a kernel with seccomp filters"),
+    _Lack(
+        "a workspace in memory", "user namespaces with tmpfs mounts", "allow user namespaces for the worker's Python"
+    ),
     _Lack(
         "[Errno 1] Operation not permitted",
         "CAP_SETUID and CAP_SETGID, which a worker that is root needs to run tools under another uid",
@@ -74,6 +79,19 @@ _LACKS = (
         "Permission denied", "permission to execute bwrap as the tool's uid", "put bwrap where every uid can reach it"
     ),
 )
+
+
+_PROC_MASKED = "Can't mount proc"
+_NO_DISABLING = "max_user_namespaces: "
+
+
+def next_level(level: Level, text: str) -> Level | None:
+    """The next step down the ladder at which what bubblewrap said would not matter, or None if there is none."""
+    if level < Level.USER_NAMESPACES_LEFT and _NO_DISABLING in text:
+        return Level.USER_NAMESPACES_LEFT
+    if level < Level.NO_PROC and _PROC_MASKED in text:
+        return Level.NO_PROC
+    return None
 
 
 def explain(profile: str, text: str) -> SandboxUnavailableError:

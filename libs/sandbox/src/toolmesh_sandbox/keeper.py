@@ -6,29 +6,28 @@ of the tree is the sum of what it waited for. It kills when told, when the wall 
 and when the worker's end of the control socket closes, which is also how the death of the worker arrives.
 """
 
-import ctypes
-import fcntl
 import os
-import resource
 import select
 import signal
 import socket
 import sys
 import time
-from typing import NoReturn
+from pathlib import Path
 
 from toolmesh_sandbox import process_tree
-from toolmesh_sandbox.launch import FIRST_FILE, Launch, Report
+from toolmesh_sandbox.bwrap_start import BwrapStart
+from toolmesh_sandbox.cgroups import CallGroup
+from toolmesh_sandbox.execution import execute
+from toolmesh_sandbox.kernel_calls import PR_SET_CHILD_SUBREAPER, prctl
+from toolmesh_sandbox.launch import Launch, Report
+from toolmesh_sandbox.memory_watch import exceeds
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-_PR_SET_NO_NEW_PRIVS = 38
 _LINUX = sys.platform.startswith("linux")
 _RSS_UNIT = 1024 if _LINUX else 1
+_BLOCK_BYTES = 512
 _END_WITHIN_S = 10.0
 _TERM_RETRY_S = 0.02
-_OUT_OF_THE_WAY = 100
-_RESET = ("PIPE", "XFSZ", "INT", "TERM", "HUP", "QUIT", "CHLD")
+_MEMORY_LOOK_S = 0.05
 
 
 class Keeper:
@@ -37,85 +36,139 @@ class Keeper:
     def __init__(self, control: socket.socket, launch: Launch, descriptors: list[int]) -> None:
         self._control = control
         self._launch = launch
-        self._descriptors = descriptors
+        count = len(descriptors) - 2 if launch.joins else len(descriptors)
+        self._descriptors, self._joins = descriptors[:count], descriptors[count:]
+        self._group = CallGroup(Path(launch.cgroup), launch.memory_bytes) if launch.cgroup else None
+        self._start: BwrapStart | None = None
+        self._status = -1
         self._report = Report()
         self._main = 0
         self._main_ended = False
         self._cpu_s = 0.0
         self._term_pending = False
         self._kill_at = float("inf")
+        self._look_at = float("inf")
 
     def run(self) -> Report:
         """Start, watch, end and wait for the tree. Blocks; needs the main thread, for SIGCHLD."""
-        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         os.set_blocking(wake_read, False)
         old_wake = signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         old_handler = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         try:
-            status_read = self._start()
+            self._begin()
             if self._main:
                 self._watch(wake_read)
-                self._report.leftovers = process_tree.end_tree(
-                    self._main,
-                    self._launch.uid,
-                    freeze=not self._launch.bwrap,
-                    reap=self._reap,
-                    rest=lambda seconds: _rest(wake_read, seconds),
-                    within_s=_END_WITHIN_S,
-                )
-            self._report.bwrap_status = _drain(status_read)
+                self._report.leftovers = self._end(wake_read)
+            self._account()
         finally:
             signal.set_wakeup_fd(old_wake)
             signal.signal(signal.SIGCHLD, old_handler)
             os.close(wake_read)
             os.close(wake_write)
-        self._report.cpu_ms = round(self._cpu_s * 1000)
         return self._report
 
-    def _start(self) -> int:
-        """Fork and execute the command; returns the reading end of bwrap's status pipe."""
-        status_read, status_write = os.pipe()
+    def _begin(self) -> None:
+        """Fork and execute the command."""
+        given = list(self._descriptors)
+        block = -1
+        if self._launch.bwrap:
+            self._status, status_write = os.pipe()
+            block_read, block = os.pipe()
+            given += [status_write, block_read]
+            os.set_blocking(self._status, False)
         error_read, error_write = os.pipe()
         self._began = time.monotonic()
         self._main = os.fork()
         if self._main == 0:
             self._control.close()
-            execute(self._launch, [*self._descriptors, status_write], error_write)
-        for descriptor in (*self._descriptors, status_write, error_write):
+            execute(self._launch, given, self._joins, self._group, error_write)
+        for descriptor in (*given, *self._joins, error_write):
             os.close(descriptor)
         with os.fdopen(error_read, "rb") as pipe:
             self._report.error = pipe.read().decode(errors="replace")
+        if self._launch.bwrap:
+            self._start = BwrapStart(self._main, block, self._launch.rlimits, self._launch.uid)
         if self._report.error:
             os.waitpid(self._main, 0)
             self._main = 0
-        os.set_blocking(status_read, False)
-        return status_read
 
     def _watch(self, wake: int) -> None:
         """Return when the command has ended or has to be killed."""
         times_out_at = self._began + self._launch.wall_clock_s
+        if self._group is None and self._launch.memory_bytes:
+            self._look_at = self._began + _MEMORY_LOOK_S
         poll = select.poll()
-        poll.register(self._control, select.POLLIN)
-        poll.register(wake, select.POLLIN)
+        sources = [self._control.fileno(), wake]
+        sources += [self._status] if self._start is not None else []
+        for source in sources:
+            poll.register(source, select.POLLIN)
         self._reap()
         while not self._main_ended:
             now = time.monotonic()
-            if now >= min(times_out_at, self._kill_at):
-                self._report.timed_out = now >= times_out_at
+            if now >= min(times_out_at, self._kill_at) or self._over_memory(now):
+                self._report.timed_out = now >= times_out_at and not self._report.out_of_memory
                 self._report.killed = True
                 break
             if self._term_pending:
                 self._terminate()
-            wait_s = min(times_out_at, self._kill_at) - now
-            events = poll.poll(min(wait_s, _TERM_RETRY_S if self._term_pending else 3600) * 1000 + 1)
-            if any(descriptor == self._control.fileno() for descriptor, _ in events):
-                self._obey()
-            if any(descriptor == wake for descriptor, _ in events):
-                os.read(wake, 4096)
+            wait_s = min(times_out_at, self._kill_at, self._look_at) - now
+            for source, _event in poll.poll(
+                max(0, min(wait_s, _TERM_RETRY_S if self._term_pending else 3600)) * 1000 + 1
+            ):
+                if source == self._control.fileno():
+                    self._obey()
+                elif source == wake:
+                    os.read(wake, 4096)
+                elif not self._hear():
+                    poll.unregister(source)
             self._reap()
         self._note_end()
+
+    def _hear(self) -> bool:
+        """Read bubblewrap's status; False at its end."""
+        data = _read_some(self._status)
+        if self._start is not None and data:
+            self._start.heard(data)
+            if self._start.failure and not self._report.killed:
+                self._report.error = self._start.failure
+                self._kill_at = 0
+        return bool(data)
+
+    def _over_memory(self, now: float) -> bool:
+        if now < self._look_at:
+            return False
+        self._look_at = now + _MEMORY_LOOK_S
+        self._report.out_of_memory = exceeds(os.getpid(), self._launch.memory_bytes)
+        return self._report.out_of_memory
+
+    def _end(self, wake: int) -> int:
+        """Kill what is left and wait for all of it; returns how many processes withstood."""
+        dying = self._start is not None and self._start.kill()
+        return process_tree.end_tree(
+            self._main,
+            None if dying else self._launch.uid,
+            freeze=not self._launch.bwrap,
+            reap=self._reap,
+            rest=lambda seconds: _rest(wake, seconds),
+            within_s=_END_WITHIN_S,
+        )
+
+    def _account(self) -> None:
+        """Put together what is known once nothing runs any more."""
+        self._report.cpu_ms = round(self._cpu_s * 1000)
+        if self._start is not None:
+            while self._hear():
+                pass
+            os.close(self._status)
+            self._start.close()
+            self._report.bwrap_status = self._start.text
+        if self._group is not None:
+            self._report.out_of_memory = self._group.ran_out()
+            self._report.peak_bytes = self._group.peak_bytes() or self._report.peak_bytes
+            self._group.remove()
 
     def _obey(self) -> None:
         """Take an order: `T<ms>` asks the command to end and kills it so much later; anything else kills now."""
@@ -143,6 +196,8 @@ class Keeper:
             if pid == 0:
                 return False
             self._cpu_s += usage.ru_utime + usage.ru_stime
+            self._report.read_bytes += usage.ru_inblock * _BLOCK_BYTES
+            self._report.written_bytes += usage.ru_oublock * _BLOCK_BYTES
             if pid == self._main:
                 self._main_ended = True
                 self._report.status = status
@@ -154,60 +209,13 @@ class Keeper:
         self._report.wall_ms = self._report.wall_ms or max(1, round((time.monotonic() - self._began) * 1000))
 
 
-def execute(launch: Launch, descriptors: list[int], error: int) -> NoReturn:
-    """Become the command: the part between fork and exec. Tells a failure on `error`, which exec closes."""
-    keeper = os.getppid()
-    try:
-        os.setsid()
-        for name in _RESET:
-            signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        os.umask(0o022)
-        error = fcntl.fcntl(error, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
-        moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY) for descriptor in descriptors]
-        for target, source in enumerate(moved):
-            if target < FIRST_FILE + launch.files + launch.bwrap:
-                os.dup2(source, target)
-        os.setpriority(os.PRIO_PROCESS, 0, max(launch.nice, os.getpriority(os.PRIO_PROCESS, 0)))
-        if launch.uid is not None:
-            os.setgroups([])
-            os.setresgid(launch.uid, launch.uid, launch.uid)
-            os.setresuid(launch.uid, launch.uid, launch.uid)
-        os.chdir(launch.cwd)
-        for limit in launch.rlimits:
-            resource.setrlimit(getattr(resource, f"RLIMIT_{limit.name}"), (limit.soft, limit.hard))
-        if not launch.bwrap:
-            # Not for bwrap, which does it itself: it would keep AppArmor from giving /usr/bin/bwrap its profile.
-            prctl(_PR_SET_NO_NEW_PRIVS, 1)
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == keeper:
-            os.execvpe(launch.program, launch.argv, launch.env)  # noqa: S606
-    except (OSError, ValueError) as failure:
-        os.write(error, f"{launch.program}: {failure}".encode(errors="replace"))
-    finally:
-        os._exit(127)
-
-
-def prctl(option: int, value: int) -> None:
-    """Set one attribute of this process, with the system call of that name; does nothing where there is none.
-
-    Raises:
-        OSError: the kernel refused it.
-    """
-    if _LINUX and ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
 def _rest(wake: int, seconds: float) -> None:
     if select.select([wake], [], [], seconds)[0]:
         os.read(wake, 4096)
 
 
-def _drain(descriptor: int) -> str:
+def _read_some(descriptor: int) -> bytes:
     try:
-        return os.read(descriptor, 65536).decode("ascii", errors="replace")
+        return os.read(descriptor, 65536)
     except BlockingIOError:
-        return ""
-    finally:
-        os.close(descriptor)
+        return b""

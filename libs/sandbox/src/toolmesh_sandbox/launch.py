@@ -21,10 +21,15 @@ class Launch:
         cwd: working directory, entered after the change of uid.
         uid: user and group to become; None stays what the worker is.
         nice: CPU priority to take.
-        rlimits: limits to set before the command is executed.
+        rlimits: limits of the command.
         wall_clock_s: seconds until everything is killed.
         files: how many descriptors follow standard error; they become 3, 4, ...
-        bwrap: the command is bwrap; the descriptor after `files` is its `--json-status-fd`.
+        bwrap: the command is bwrap; the two descriptors after `files` are its `--json-status-fd` and `--block-fd`.
+        joins: the last two descriptors are a user and a mount namespace, in which the command starts.
+        memory_bytes: memory of the whole tree; beyond it is killed.
+        cgroup: folder below which the call gets a memory cgroup; empty where that does not work.
+        scoped: keep the command from abstract sockets of the host, where the kernel can.
+        filter: seccomp program for a command that is not bwrap, as hexadecimal text; empty for none.
     """
 
     program: str
@@ -37,6 +42,11 @@ class Launch:
     wall_clock_s: float
     files: int
     bwrap: bool
+    joins: bool = False
+    memory_bytes: int = 0
+    cgroup: str = ""
+    scoped: bool = False
+    filter: str = ""
 
     def encode(self) -> bytes:
         """JSON bytes; ASCII, so that any name a file system can hold survives."""
@@ -63,7 +73,10 @@ class Report:
         killed: it was killed before it ended by itself.
         wall_ms: from start to the end of the command.
         cpu_ms: user and system time of every process of the tree that has been waited for.
-        peak_bytes: resident size of the largest process.
+        peak_bytes: most memory of the cgroup, or without one the resident size of the largest process.
+        read_bytes: read from block devices.
+        written_bytes: written to block devices.
+        out_of_memory: it went over its memory, and was killed for it.
         leftovers: processes that could not be killed in time.
     """
 
@@ -75,6 +88,9 @@ class Report:
     wall_ms: int = 0
     cpu_ms: int = 0
     peak_bytes: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    out_of_memory: bool = False
     leftovers: int = 0
 
     def encode(self) -> bytes:

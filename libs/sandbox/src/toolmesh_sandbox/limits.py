@@ -52,6 +52,11 @@ class Limits:
         stack_bytes: stack of each process, and the default of each thread.
         locked_bytes: memory that a process may lock.
         queue_bytes: POSIX message queues.
+        memory_bytes: memory of the whole sandbox, its files in memory included: by cgroup where one can be made,
+            otherwise by looking at the processes' resident memory every 50 ms. What goes beyond is killed.
+        data_bytes: private writable memory of each process, stacks of threads included (RLIMIT_DATA): a second net.
+        disk_bytes: size of a workspace in memory, of its outbox, and of /tmp, each by itself.
+        disk_files: files and folders in each of them.
         nice: CPU priority, 0 (the worker's) to 19 (lowest).
     """
 
@@ -62,6 +67,10 @@ class Limits:
     stack_bytes: int
     locked_bytes: int
     queue_bytes: int
+    memory_bytes: int
+    data_bytes: int
+    disk_bytes: int
+    disk_files: int
     nice: int
 
     def override(self, wanted: ResourceLimits) -> "Limits":
@@ -82,6 +91,7 @@ class Limits:
             Rlimit("FSIZE", self.file_bytes, self.file_bytes),
             Rlimit("NOFILE", self.open_files, self.open_files),
             Rlimit("NPROC", self.processes, self.processes),
+            Rlimit("DATA", self.data_bytes, self.data_bytes),
             Rlimit("STACK", self.stack_bytes, self.stack_bytes),
             Rlimit("MEMLOCK", self.locked_bytes, self.locked_bytes),
             Rlimit("MSGQUEUE", self.queue_bytes, self.queue_bytes),

@@ -1,13 +1,15 @@
 """The backends without namespaces: `prlimit-only` and `direct`."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
-from toolmesh_sandbox.backend import Backend
+from toolmesh_sandbox.backend import Backend, filter_rules
 from toolmesh_sandbox.errors import PolicyRefusedError
+from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.launch import Launch
-from toolmesh_sandbox.limits import Rlimit, affordable
+from toolmesh_sandbox.limits import affordable
 from toolmesh_sandbox.policy import Mount, Network, Policy
+from toolmesh_sandbox.seccomp.rules import assemble
 from toolmesh_sandbox.settings import Mode
 from toolmesh_sandbox.workspaces import Workspace
 
@@ -20,6 +22,7 @@ class PlainBackend(Backend):
     """
 
     mode = Mode.DIRECT
+    _limited = False
 
     def check(self, policy: Policy) -> None:
         """Nothing is promised, so nothing is refused; the operator has asked for this by a flag."""
@@ -40,27 +43,32 @@ class PlainBackend(Backend):
             program=argv[0],
             argv=tuple(argv),
             env=dict(env),
-            cwd=str(workspace.host),
+            cwd=str(_folder(policy, workspace)),
             uid=workspace.uid,
             nice=policy.limits.nice,
-            rlimits=self._rlimits(policy),
+            rlimits=affordable(policy.limits.rlimits()) if self._limited else (),
             wall_clock_s=policy.wall_clock_s,
             files=0,
             bwrap=False,
+            joins=False,
+            memory_bytes=policy.limits.memory_bytes if self._limited else 0,
+            cgroup=str(self._cgroup or "") if self._limited else "",
+            filter=self._filter(policy).hex(),
         )
         return launch, ()
 
-    def _rlimits(self, policy: Policy) -> tuple[Rlimit, ...]:
-        return ()
+    def _filter(self, policy: Policy) -> bytes:
+        return b""
 
 
 class PrlimitBackend(PlainBackend):
-    """As `direct`, with the policy's kernel limits, and only for policies that promise no closed network.
+    """As `direct`, with kernel limits, memory limit and system call filter, for policies that promise a network.
 
     The limit of processes counts all of the uid, so for a worker that is not root it includes the worker's own.
     """
 
     mode = Mode.PRLIMIT_ONLY
+    _limited = True
 
     def check(self, policy: Policy) -> None:
         """Refuse a policy that promises a closed network.
@@ -74,5 +82,10 @@ class PrlimitBackend(PlainBackend):
                 "use mode bwrap, or a profile with network",
             )
 
-    def _rlimits(self, policy: Policy) -> tuple[Rlimit, ...]:
-        return affordable(policy.limits.rlimits())
+    def _filter(self, policy: Policy) -> bytes:
+        return assemble(filter_rules(policy, pid_namespace=False)) if self.level is Level.FILTER_ONLY else b""
+
+
+def _folder(policy: Policy, workspace: Workspace) -> Path:
+    """Where the command starts: what is mounted there, or the workspace."""
+    return next((mount.source for mount in policy.mounts if mount.target == policy.folder), workspace.host)

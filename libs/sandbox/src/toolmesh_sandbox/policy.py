@@ -8,12 +8,16 @@ from toolmesh_sandbox.errors import PolicyInvalidError
 from toolmesh_sandbox.limits import Limits, ResourceLimits
 
 WORKSPACE_INSIDE = PurePosixPath("/work")
+OUTBOX_INSIDE = PurePosixPath("/outbox")
+"""Where a workspace in memory has its outbox: beside it, because nothing may be mounted below what a tool can write."""
+DATA_INSIDE = PurePosixPath("/data")
 
 # What bwrap itself makes, shows or lets a tool write: no mount may land on, below or above these.
 _TAKEN = tuple(
     PurePosixPath(name)
     for name in (
         WORKSPACE_INSIDE,
+        OUTBOX_INSIDE,
         *("/tmp", "/dev", "/proc", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),  # noqa: S108
         *("/var", "/run"),
     )
@@ -32,6 +36,13 @@ class SystemView(enum.StrEnum):
 
     SYSTEM = "system"
     HOST = "host"
+
+
+class Storage(enum.StrEnum):
+    """Where the workspace lies: in a folder of the host, or in memory with a size, a number of files and an outbox."""
+
+    HOST = "host"
+    MEMORY = "memory"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +79,14 @@ class Policy:
         wall_clock_s: seconds until the whole sandbox is killed; the real time limit, as CPU is counted per process.
         stdout_bytes: bytes of standard output that are kept; the rest is read, counted and dropped.
         stderr_bytes: the same for standard error.
-        tmp_bytes: size of the tmpfs at /tmp.
+        storage: where its workspace lies.
+        sessions: the command may make sessions and process groups.
+        shared_memory: it may use System V and POSIX shared memory, semaphores and message queues.
+        unix_sockets: it may connect to a socket file that was put into its workspace. Where the network is the host's,
+            a kernel with Landlock 6 (Linux 6.12) keeps it from the host's abstract sockets.
+        tmp: it may write to a /tmp of its own.
+        exact_environment: it sees the given variables and no other; otherwise bubblewrap adds `PWD`.
+        folder: where it starts, a path inside. The target of a mount, or the workspace.
 
     Raises:
         PolicyInvalidError: nested or reserved mount targets, or a number out of range.
@@ -82,12 +100,18 @@ class Policy:
     wall_clock_s: float = 300.0
     stdout_bytes: int = 10 * 1024 * 1024
     stderr_bytes: int = 10 * 1024 * 1024
-    tmp_bytes: int = 64 * 1024 * 1024
+    storage: Storage = Storage.HOST
+    sessions: bool = True
+    shared_memory: bool = True
+    unix_sockets: bool = False
+    tmp: bool = True
+    exact_environment: bool = False
+    folder: PurePosixPath = WORKSPACE_INSIDE
 
     def __post_init__(self) -> None:
         if not 0 < self.wall_clock_s <= 7 * 86400:
             raise PolicyInvalidError(f"wall_clock_s is {self.wall_clock_s}", "give seconds above 0, at most 7 days")
-        for name in ("stdout_bytes", "stderr_bytes", "tmp_bytes"):
+        for name in ("stdout_bytes", "stderr_bytes"):
             if getattr(self, name) < 1:
                 raise PolicyInvalidError(f"{name} is {getattr(self, name)}", "give at least 1 byte")
         taken = list(_TAKEN)

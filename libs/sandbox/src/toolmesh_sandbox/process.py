@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from toolmesh_sandbox.launch import Launch, Report
 from toolmesh_sandbox.pipes import Capture, feed
@@ -28,13 +28,18 @@ class Usage:
     Attributes:
         wall_ms: from the start of the sandbox to the end of the command.
         cpu_ms: user and system time of the sandbox's whole process tree, bubblewrap's own included.
-        peak_memory_bytes: resident size of the largest process of the tree, not their sum. The backends without
-            bubblewrap count from about 10 MiB, the size of the process that forks the command.
+        peak_memory_bytes: most memory at a time of the whole sandbox, where it had a memory cgroup. Otherwise resident
+            size of the largest process of the tree; the backends without bubblewrap then count from about 10 MiB, the
+            size of the process that forks the command.
+        read_bytes: read from block devices, not from the page cache.
+        written_bytes: written to block devices.
     """
 
     wall_ms: int
     cpu_ms: int
     peak_memory_bytes: int
+    read_bytes: int = 0
+    written_bytes: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,9 +54,11 @@ class Exit:
         setup_failed: the sandbox or the executable could not be started; the text says why. Not the tool's failure.
         stdout: first bytes of standard output, up to the policy's cap.
         stdout_dropped: number of bytes after these.
+        stdout_dropped_characters: the characters in them, as UTF-8; one that the cap divides is among them.
         stderr: first bytes of standard error, up to the policy's cap.
         stderr_dropped: number of bytes after these.
-        usage: time and memory.
+        usage: time, memory, input and output.
+        out_of_memory: it went over the policy's memory; what was killed for it may have been a part of it only.
     """
 
     code: int | None
@@ -64,6 +71,8 @@ class Exit:
     stderr: bytes
     stderr_dropped: int
     usage: Usage
+    out_of_memory: bool = False
+    stdout_dropped_characters: int = 0
 
 
 class SandboxProcess:
@@ -94,14 +103,19 @@ class SandboxProcess:
 
 @contextlib.asynccontextmanager
 async def run(
-    spawner: Spawner, launch: Launch, files: tuple[bytes, ...], policy: Policy, stdin: bytes
+    spawner: Spawner,
+    launch: Launch,
+    files: tuple[bytes, ...],
+    policy: Policy,
+    stdin: bytes,
+    joins: Sequence[int] = (),
 ) -> AsyncIterator[SandboxProcess]:
     """Start a launch; leaving the context, also by cancellation, kills the tree and waits until it is gone."""
     outer: list[int] = []
     inner: list[int] = []
     try:
         _make_pipes(outer, inner, with_input=bool(stdin))
-        control = spawner.spawn(launch, inner, files)
+        control = spawner.spawn(launch, inner, files, joins)
     except BaseException:
         for descriptor in outer:
             os.close(descriptor)
@@ -182,14 +196,16 @@ def outcome(report: Report, launch: Launch, stdout: Capture, stderr: Capture) ->
     code: int | None = None
     number: int | None = None
     setup_failed: str | None = None
-    if report.killed:
+    if report.error:
+        setup_failed = report.error
+    elif report.killed:
         number = signal.SIGKILL
     elif launch.bwrap:
-        code, setup_failed = _bwrap_ending(report, stderr)
+        code, number, setup_failed = _bwrap_ending(report, stderr)
         if code is not None and _SIGNAL_BASE < code < _SIGNAL_BASE + signal.NSIG:
             number, code = code - _SIGNAL_BASE, None
     elif report.status is None:
-        setup_failed = report.error
+        setup_failed = "the command ended without a status"
     elif os.WIFSIGNALED(report.status):
         number = os.WTERMSIG(report.status)
     else:
@@ -204,19 +220,28 @@ def outcome(report: Report, launch: Launch, stdout: Capture, stderr: Capture) ->
         stdout_dropped=stdout.dropped,
         stderr=stderr.kept,
         stderr_dropped=stderr.dropped,
-        usage=Usage(wall_ms=report.wall_ms, cpu_ms=report.cpu_ms, peak_memory_bytes=report.peak_bytes),
+        usage=Usage(
+            wall_ms=report.wall_ms,
+            cpu_ms=report.cpu_ms,
+            peak_memory_bytes=report.peak_bytes,
+            read_bytes=report.read_bytes,
+            written_bytes=report.written_bytes,
+        ),
+        out_of_memory=report.out_of_memory,
+        stdout_dropped_characters=stdout.dropped_characters,
     )
 
 
-def _bwrap_ending(report: Report, stderr: Capture) -> tuple[int | None, str | None]:
-    """Exit code of the command, or what kept it from running: bwrap states a code only for what it has executed."""
-    text = stderr.kept[-_SETUP_TEXT:].decode(errors="replace").strip()
+def _bwrap_ending(report: Report, stderr: Capture) -> tuple[int | None, int | None, str | None]:
+    """Exit code of the command, or the signal that ended all of it, or what kept it from running.
+
+    Bubblewrap states an exit code, on a descriptor that the command does not have, for what it has executed and for
+    nothing else. So what a tool prints or returns can't pass for a failure of the sandbox, nor the other way round.
+    """
     found = re.search(r'"exit-code"\s*:\s*(\d+)', report.bwrap_status)
-    if found is None:
-        ended = f"bwrap ended with wait status {report.status}"
-        return None, report.error or text or ended
-    code = int(found[1])
-    # prlimit stands before the command to set the limits; these are its words and codes for a failed exec.
-    if code in (126, 127) and text.startswith("prlimit: failed to execute "):
-        return None, text
-    return code, None
+    if found is not None:
+        return int(found[1]), None, None
+    if report.out_of_memory:
+        return None, signal.SIGKILL, None  # the kernel chose bubblewrap, which has no say, to pay for the command
+    text = stderr.kept[-_SETUP_TEXT:].decode(errors="replace").strip()
+    return None, None, text or f"bwrap ended with wait status {report.status}"

@@ -25,17 +25,26 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def parent(pid: int) -> int:
+    """The parent of a process.
+
+    Raises:
+        FileNotFoundError: there is no such process.
+        ProcessLookupError: it is just ending.
+    """
+    return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+
+
 def _children_by_scan(pid: int) -> list[int]:
     """The same on kernels without CONFIG_PROC_CHILDREN."""
     found = []
     for entry in _PROC.iterdir():
         if entry.name.isdigit():
             try:
-                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                if parent(int(entry.name)) == pid:
+                    found.append(int(entry.name))
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if int(parent) == pid:
-                found.append(int(entry.name))
     return found
 
 

@@ -1,46 +1,86 @@
-"""The named policies. The table below is the one place for their numbers."""
+"""The named policies, and the one table of their numbers that code, schema and documentation share."""
+
+from typing import NamedTuple
 
 from toolmesh_sandbox.errors import PolicyInvalidError
 from toolmesh_sandbox.limits import MEBIBYTE, Limits
-from toolmesh_sandbox.policy import Network, Policy, SystemView
+from toolmesh_sandbox.policy import DATA_INSIDE, Network, Policy, Storage, SystemView
 
 _KIBIBYTE = 1024
 
 
-def _limits(*row: int) -> Limits:
-    cpu_s, file_mib, open_files, processes, stack_mib, locked_kib, queue_bytes, nice = row
-    return Limits(
-        cpu_s=cpu_s,
-        file_bytes=file_mib * MEBIBYTE,
-        open_files=open_files,
-        processes=processes,
-        stack_bytes=stack_mib * MEBIBYTE,
-        locked_bytes=locked_kib * _KIBIBYTE,
-        queue_bytes=queue_bytes,
-        nice=nice,
-    )
+class Row(NamedTuple):
+    """The numbers of one profile, each in the unit that people read."""
+
+    cpu_seconds: int
+    file_mib: int
+    open_files: int
+    processes: int
+    stack_mib: int
+    locked_kib: int
+    queue_bytes: int
+    memory_mib: int
+    data_mib: int
+    disk_mib: int
+    disk_files: int
+    nice: int
+
+    def limits(self) -> Limits:
+        """The same in the kernel's units."""
+        return Limits(
+            cpu_s=self.cpu_seconds,
+            file_bytes=self.file_mib * MEBIBYTE,
+            open_files=self.open_files,
+            processes=self.processes,
+            stack_bytes=self.stack_mib * MEBIBYTE,
+            locked_bytes=self.locked_kib * _KIBIBYTE,
+            queue_bytes=self.queue_bytes,
+            memory_bytes=self.memory_mib * MEBIBYTE,
+            data_bytes=self.data_mib * MEBIBYTE,
+            disk_bytes=self.disk_mib * MEBIBYTE,
+            disk_files=self.disk_files,
+            nice=self.nice,
+        )
 
 
-#                 CPU s, file MiB, files, processes, stack MiB, locked KiB, queue bytes, nice
-LIMITS = {
-    "restrictive": _limits(60, 64, 128, 32, 8, 64, 819_200, 15),
-    "standard": _limits(300, 256, 512, 128, 16, 256, 819_200, 10),
-    "permissive": _limits(600, 1024, 1024, 512, 32, 1024, 1_638_400, 5),
+#                      CPU  file  open  proc stack lock  queue      memory data  disk  files   nice
+TABLE = {
+    "declared": Row(120, 64, 4096, 64, 8, 64, 0, 512, 1024, 128, 16_384, 15),
+    "restrictive": Row(60, 64, 128, 32, 8, 64, 819_200, 512, 1024, 64, 16_384, 15),
+    "standard": Row(300, 256, 512, 128, 16, 256, 819_200, 1024, 4096, 64, 16_384, 10),
+    "permissive": Row(600, 1024, 1024, 512, 32, 1024, 1_638_400, 4096, 16_384, 64, 16_384, 5),
 }
 
 PROFILES = {
-    "restrictive": Policy(
-        profile="restrictive", network=Network.NONE, system=SystemView.SYSTEM, limits=LIMITS["restrictive"]
+    "declared": Policy(
+        profile="declared",
+        network=Network.NONE,
+        system=SystemView.SYSTEM,
+        limits=TABLE["declared"].limits(),
+        storage=Storage.MEMORY,
+        sessions=False,
+        shared_memory=False,
+        tmp=False,
+        exact_environment=True,
+        folder=DATA_INSIDE,
     ),
-    "standard": Policy(profile="standard", network=Network.HOST, system=SystemView.SYSTEM, limits=LIMITS["standard"]),
+    "restrictive": Policy(
+        profile="restrictive", network=Network.NONE, system=SystemView.SYSTEM, limits=TABLE["restrictive"].limits()
+    ),
+    "standard": Policy(
+        profile="standard", network=Network.HOST, system=SystemView.SYSTEM, limits=TABLE["standard"].limits()
+    ),
     "permissive": Policy(
-        profile="permissive", network=Network.HOST, system=SystemView.HOST, limits=LIMITS["permissive"]
+        profile="permissive", network=Network.HOST, system=SystemView.HOST, limits=TABLE["permissive"].limits()
     ),
 }
 
 
 def profile(name: str) -> Policy:
-    """The policy of a profile: `restrictive`, `standard` or `permissive`.
+    """The policy of a profile: `declared`, `restrictive`, `standard` or `permissive`.
+
+    `declared` is the contract of declared tools, and no name for a manifest. It starts in /data, which the caller has
+    to mount, and takes a workspace with an outbox from `Backend.workspace`.
 
     Raises:
         PolicyInvalidError: no profile has this name.

@@ -5,6 +5,8 @@ import enum
 import os
 from pathlib import Path
 
+from toolmesh_sandbox.ladder import Level
+
 
 class Mode(enum.StrEnum):
     """How tools are isolated."""
@@ -31,6 +33,8 @@ class SandboxSettings:
         allow_direct: must be True for `direct`, which isolates nothing.
         first_uid: a root worker runs each call under a uid of its own, counted from here.
         uid_count: how many uids it may use; also the largest number of calls at a time on this machine.
+        floor: the lowest level of isolation that is acceptable; the backend refuses to open below it. The modes
+            `prlimit-only` and `direct` are asked for by name, so they may go down to what they are.
         hidden: files and folders that no tool may see, whatever its profile: keys, credentials, the data folder.
     """
 
@@ -41,4 +45,5 @@ class SandboxSettings:
     allow_direct: bool = False
     first_uid: int = 61184
     uid_count: int = 4096
+    floor: Level = Level.USER_NAMESPACES_LEFT
     hidden: tuple[Path, ...] = ()

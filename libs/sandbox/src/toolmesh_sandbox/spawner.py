@@ -9,11 +9,15 @@ import gc
 import os
 import signal
 import socket
+from typing import NoReturn
 
 from toolmesh_sandbox.keeper import Keeper
 from toolmesh_sandbox.launch import Launch, Report
+from toolmesh_sandbox.memory_folders import MemoryOrder, answer
 
 MAX_DESCRIPTORS = 16
+START, FURNISH = b"S", b"F"
+"""The two orders: run a command, make a workspace in memory."""
 
 
 def main(descriptor: int) -> None:
@@ -38,12 +42,21 @@ def main(descriptor: int) -> None:
                 child = -1  # the closed control socket tells the worker
             if child == 0:
                 orders.close()
-                keep(descriptors)
+                keep(descriptors) if order == START else make(descriptors)
             for each in descriptors:
                 os.close(each)
 
 
-def keep(descriptors: list[int]) -> None:
+def make(descriptors: list[int]) -> NoReturn:
+    """Make a workspace in memory, send its descriptors, and exit."""
+    try:
+        with socket.socket(fileno=descriptors[0]) as control, os.fdopen(descriptors[1], "rb") as file:
+            answer(control, MemoryOrder.decode(file.read()))
+    finally:
+        os._exit(0)
+
+
+def keep(descriptors: list[int]) -> NoReturn:
     """Be the keeper of one call, report, and exit."""
     control_descriptor, request, *rest = descriptors
     with socket.socket(fileno=control_descriptor) as control:

@@ -13,6 +13,8 @@ from typing import BinaryIO
 
 from toolmesh_sandbox.errors import SandboxUnavailableError
 from toolmesh_sandbox.launch import Launch
+from toolmesh_sandbox.memory_folders import MemoryOrder
+from toolmesh_sandbox.spawner import FURNISH, START
 
 _PACKAGE_ROOT = str(Path(__file__).parents[1])
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from toolmesh_sandbox.spawner import main; main(int(sys.argv[2]))"
@@ -25,39 +27,54 @@ class Spawner:
     def __init__(self) -> None:
         self._orders, self._process = _start()
 
-    def spawn(self, launch: Launch, stdio: Sequence[int], files: Sequence[bytes]) -> socket.socket:
+    def spawn(
+        self, launch: Launch, stdio: Sequence[int], files: Sequence[bytes], joins: Sequence[int] = ()
+    ) -> socket.socket:
         """Start a launch; returns the non-blocking control socket, on which its report will arrive.
 
         Args:
             launch: what to start.
             stdio: descriptors for standard input, output and error; they stay open here.
             files: contents of the descriptors from 3 on.
+            joins: descriptors of the user and mount namespace to start in; they stay open here.
 
         Raises:
             SandboxUnavailableError: the spawner can't be started again.
         """
+        return self._order(START, [launch.encode(), *files], stdio, joins)
+
+    def furnish(self, order: MemoryOrder) -> socket.socket:
+        """Make a workspace in memory; returns the non-blocking control socket, on which its descriptors will arrive.
+
+        Raises:
+            SandboxUnavailableError: the spawner can't be started again.
+        """
+        return self._order(FURNISH, [order.encode()], (), ())
+
+    def _order(
+        self, kind: bytes, contents: Sequence[bytes], stdio: Sequence[int], joins: Sequence[int]
+    ) -> socket.socket:
         mine, theirs = socket.socketpair()
         with ExitStack() as held:
             held.callback(theirs.close)
             try:
-                contents = [launch.encode(), *files]
                 request, *extra = [held.enter_context(_anonymous_file(content)) for content in contents]
                 descriptors = [theirs.fileno(), request.fileno(), *stdio, *(file.fileno() for file in extra)]
-                self._send(descriptors)
+                self._send(kind, [*descriptors, *joins])
             except BaseException:
                 mine.close()
                 raise
         mine.setblocking(False)
         return mine
 
-    def _send(self, descriptors: list[int]) -> None:
+    def _send(self, kind: bytes, descriptors: list[int]) -> None:
         try:
-            socket.send_fds(self._orders, [b"S"], descriptors)
+            socket.send_fds(self._orders, [kind], descriptors)
         except (BrokenPipeError, ConnectionResetError):
             self.close()
             self._orders, self._process = _start()
             try:
-                socket.send_fds(self._orders, [b"S"], descriptors)
+                socket.send_fds(self._orders, [kind], descriptors)
             except OSError as failure:
                 raise SandboxUnavailableError(
                     f"the sandbox's spawner process ended twice: {failure}",

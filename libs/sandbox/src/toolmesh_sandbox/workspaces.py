@@ -1,6 +1,7 @@
 """Per-call work folders on the host: made for one call, owned by who the tool runs as, gone afterwards."""
 
 import asyncio
+import dataclasses
 import fcntl
 import logging
 import os
@@ -20,6 +21,21 @@ _PASSABLE = 0o711
 _PRIVATE = 0o700
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MemoryFolders:
+    """Descriptors of a workspace in memory; see `memory_folders`.
+
+    Attributes:
+        namespaces: user and mount namespace in which it is mounted.
+        work: the workspace's top folder.
+        outbox: the folder for what the command returns.
+    """
+
+    namespaces: tuple[int, int]
+    work: int
+    outbox: int
+
+
 class Workspace:
     """One call's folder with `input/` and `output/`.
 
@@ -29,11 +45,19 @@ class Workspace:
     Attributes:
         host: the folder on the host, mode 0700.
         uid: who the tool runs as and owns the folder; None means the worker's own uid.
+        memory: its descriptors when it lies in memory. What it holds is then not to be found below `host`, and the
+            methods that make files can't be used: give the command its input by other ways.
     """
 
     def __init__(self, host: Path, uid: int | None) -> None:
         self.host = host
         self.uid = uid
+        self.memory: MemoryFolders | None = None
+
+    @property
+    def outbox(self) -> Path | int:
+        """Where the command leaves its files, for `outputs.collect`: a path, or a descriptor of a folder in memory."""
+        return self.host / "output" if self.memory is None else self.memory.outbox
 
     def create_file(self, name: str) -> BinaryIO:
         """Make a new file (mode 0600, the tool's), open for writing; `name` is relative to the workspace.
@@ -71,6 +95,8 @@ class Workspace:
         parts = PurePosixPath(name).parts
         if not parts or parts[0] == "/" or ".." in parts:
             raise PolicyInvalidError(f"{name!r} is not a name inside the workspace")
+        if self.memory is not None:
+            raise PolicyInvalidError("the workspace lies in memory, where only the command can make files")
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         folder = os.open(self.host, flags)
         try:
@@ -91,8 +117,8 @@ class Workspaces:
         self._identities = identities
 
     @asynccontextmanager
-    async def new(self) -> AsyncIterator[Workspace]:
-        """A fresh workspace, and where the worker is root a uid of its own, until the context is left.
+    async def new(self, folders: tuple[str, ...] = ("input", "output")) -> AsyncIterator[Workspace]:
+        """A fresh workspace with these folders, and where the worker is root a uid of its own, until the context ends.
 
         Raises:
             SandboxExhaustedError: every uid is in use.
@@ -101,14 +127,14 @@ class Workspaces:
         with self._identities.lease() as uid:
             workspace = Workspace(self._folder / secrets.token_hex(6), uid)
             try:
-                _make(workspace)
+                _make(workspace, folders)
                 yield workspace
             finally:
                 await _remove(workspace.host)
 
 
-def _make(workspace: Workspace) -> None:
-    for folder in (workspace.host, workspace.host / "input", workspace.host / "output"):
+def _make(workspace: Workspace, folders: tuple[str, ...]) -> None:
+    for folder in (workspace.host, *(workspace.host / name for name in folders)):
         folder.mkdir(mode=_PRIVATE)
         if workspace.uid is not None:
             try:

@@ -1,0 +1,23 @@
+"""The ladder of what a machine can give, from everything down to kernel limits alone."""
+
+import enum
+
+
+class Level(enum.IntEnum):
+    """How far down a worker is. Every step promises less; an operator sets the lowest that is acceptable.
+
+    Attributes:
+        FULL: namespaces, a fresh /proc, no further user namespaces inside, system call filter, limits.
+        USER_NAMESPACES_LEFT: as `FULL`, but that no user namespace can be made inside rests on the filter alone.
+        NO_PROC: as before, with an empty /proc: `/dev/fd` and `/proc/self` don't exist.
+        FILTER_ONLY: mode `prlimit-only` with the system call filter: the host's files and processes are in sight.
+        LIMITS_ONLY: mode `prlimit-only` without the filter.
+        NOTHING: mode `direct`.
+    """
+
+    FULL = 0
+    USER_NAMESPACES_LEFT = 1
+    NO_PROC = 2
+    FILTER_ONLY = 3
+    LIMITS_ONLY = 4
+    NOTHING = 5

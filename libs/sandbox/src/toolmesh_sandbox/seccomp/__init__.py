@@ -1,0 +1,1 @@
+"""The system call filter: numbers, an assembler for classic BPF, and the rules."""
