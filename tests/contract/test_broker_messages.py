@@ -149,7 +149,7 @@ async def test_a_core_message_over_the_limit_is_refused(kind: str, tmp_path: Pat
 async def test_appending_twice_with_one_id_stores_once(kind: str, tmp_path: Path) -> None:
     """Plain streams deduplicate too."""
     async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("a") as broker:
-        stream, subject = broker.subjects.dead_stream(), broker.subjects.dead_letter(POOL, "x")
+        stream, subject = broker.subjects.dead_stream(POOL), broker.subjects.dead_letter(POOL, "x")
         first = await broker.append(stream, subject, b"1", message_id="m")
         second = await broker.append(stream, subject, b"1", message_id="m")
         third = await broker.append(stream, subject, b"2", message_id="n")

@@ -37,7 +37,7 @@ async def test_inspection_tells_what_is_missing_broken_different_and_dead(tmp_pa
             await api_request(connection, f"CONSUMER.DELETE.{queue}.bulk-3")
             config = (await api_request(connection, f"STREAM.INFO.{events}"))["config"]
             await api_request(connection, f"STREAM.UPDATE.{events}", {**config, "max_bytes": 4096})
-            dead = SUBJECTS.dead_stream()
+            dead = SUBJECTS.dead_stream(POOL)
             config = (await api_request(connection, f"STREAM.INFO.{dead}"))["config"]
             await api_request(connection, f"STREAM.UPDATE.{dead}", {**config, "subjects": ["elsewhere.>"]})
         async with connect(settings) as broker:

@@ -11,6 +11,7 @@ import pytest
 from tests.support.brokers import NAMESPACE, POOL, jetstream_settings
 from tests.support.nats_server import nats_server
 
+from toolmesh_broker.embedded import EmbeddedSettings
 from toolmesh_broker.errors import StreamMismatchError
 from toolmesh_broker.jetstream.api import ApiError, api_request
 from toolmesh_broker.jetstream.connection import Connection, open_connection
@@ -76,8 +77,16 @@ async def test_everything_of_the_wire_table_is_made_and_a_second_run_changes_not
         f"KV_{SUBJECTS.heartbeat_bucket()}",
         SUBJECTS.task_stream(),
         SUBJECTS.event_stream(),
-        SUBJECTS.dead_stream(),
+        SUBJECTS.dead_stream(POOL),
+        SUBJECTS.dead_stream("other_pool"),
     }
+    embedded = EmbeddedSettings(data_folder=tmp_path, namespace=NAMESPACE, pools=())
+    bounded = {name: config["max_bytes"] for name, config in first.items() if "." not in name}
+    assert {name for name, limit in bounded.items() if limit <= 0} == {
+        SUBJECTS.task_stream(),  # the server allows no limit that refuses beside schedules
+        f"KV_{SUBJECTS.heartbeat_bucket()}",  # in memory, which the server bounds
+    }
+    assert sum(limit for limit in bounded.values() if limit > 0) < embedded.max_store_bytes
 
 
 async def test_two_provisioners_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
@@ -95,7 +104,7 @@ async def test_two_provisioners_at_once_do_not_disturb_each_other(tmp_path: Path
         (SUBJECTS.invoke_stream(POOL), {"metadata": {}}, "toolmesh.shards"),
         (SUBJECTS.invoke_stream(POOL), {"subjects": ["elsewhere.>"]}, "subjects"),
         (SUBJECTS.invoke_stream(POOL), {"discard": "old", "discard_new_per_subject": False}, "discard"),
-        (SUBJECTS.dead_stream(), {"no_ack": True}, "no_ack"),
+        (SUBJECTS.dead_stream(POOL), {"no_ack": True}, "no_ack"),
         (SUBJECTS.task_stream(), {"max_msgs": 10}, "max_msgs"),
         (f"KV_{SUBJECTS.ledger_bucket()}", {"max_msgs_per_subject": 5}, "max_msgs_per_subject"),
         (f"KV_{SUBJECTS.ledger_bucket()}", {"allow_direct": False}, "allow_direct"),
@@ -158,8 +167,8 @@ async def test_a_harmless_difference_is_accepted_with_one_warning(
         assert await _state(connection) == before
     warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 2
-    assert "max_msgs_per_subject is 5, expected 100000" in warnings[0]
-    assert "max_age" in warnings[1]
+    assert "max_age" in warnings[0]
+    assert "max_msgs_per_subject is 5, expected 100000" in warnings[1]
 
 
 async def test_a_refused_create_is_told(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_a_call_is_handed_back_withdrawn_cancelled_or_buried(tmp_path: Pat
             delivery = await asyncio.wait_for(anext(intake), _DEADLINE_S)
             assert delivery.delivered == 2
             letter = SUBJECTS.dead_letter("alpha", "second")
-            await mesh.alpha.append(SUBJECTS.dead_stream(), letter, b"why", message_id="second")
+            await mesh.alpha.append(SUBJECTS.dead_stream("alpha"), letter, b"why", message_id="second")
             await delivery.term("poison")
 
 

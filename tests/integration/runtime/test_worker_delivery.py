@@ -204,7 +204,7 @@ def signed_call(mesh: WorkerMesh, arguments: bytes) -> tuple[Invocation, dict[st
 async def dead_letters(mesh: WorkerMesh, count: int) -> list[DeadLetter]:
     """Wait until the dead letter stream holds `count` messages, and read them as the operator would."""
     async with asyncio.timeout(15), open_connection(mesh.server.connection(Provisioner())) as connection:
-        stream = connection.subjects.dead_stream()
+        stream = connection.subjects.dead_stream("default")
         while (await api_request(connection, f"STREAM.INFO.{stream}"))["state"]["messages"] < count:
             await asyncio.sleep(0.1)
         found: list[DeadLetter] = []

@@ -53,7 +53,7 @@ async def bury(
     )
     identity = invocation.id if invocation is not None else f"unknown-{delivery.sequence}"
     await broker.append(
-        broker.subjects.dead_stream(),
+        broker.subjects.dead_stream(pool),
         broker.subjects.dead_letter(pool, identity),
         encode(letter),
         message_id=f"dead.{delivery.stream}.{delivery.sequence}",

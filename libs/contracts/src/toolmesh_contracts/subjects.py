@@ -146,8 +146,12 @@ class Subjects:
         """Return the subject of one dead letter."""
         return self._subject("dead", validate_pool(pool), token(invocation))
 
+    def dead_pool(self, pool: str) -> str:
+        """Return the filter of all dead letters of a pool."""
+        return self._subject("dead", validate_pool(pool), "*")
+
     def all_of(self, family: str) -> str:
-        """Return the filter of a whole family, such as `task` or `dead`."""
+        """Return the filter of a whole family, such as `task`."""
         return self._subject(family, ">")
 
     # -- streams and buckets
@@ -168,9 +172,9 @@ class Subjects:
         """Return the stream of task events."""
         return join_names("TM", self.namespace, "EVENTS")
 
-    def dead_stream(self) -> str:
-        """Return the stream of dead letters."""
-        return join_names("TM", self.namespace, "DEAD")
+    def dead_stream(self, pool: str) -> str:
+        """Return the stream of a pool's dead letters."""
+        return join_names("TM", self.namespace, "DEAD", validate_pool(pool))
 
     def ledger_bucket(self) -> str:
         """Return the KV bucket of running and cancelled calls."""

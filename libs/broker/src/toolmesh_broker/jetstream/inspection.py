@@ -1,7 +1,7 @@
 """Looks at a broker and changes nothing: its age, its clock, and whether a namespace's streams are as expected."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ class Inspection:
         missing: Streams and consumers that are not there.
         broken: What breaks a promise, each with both values.
         different: What is merely not as new streams are made.
-        dead_letters: Messages that nobody will run; None if their stream is missing.
+        dead_letters: Messages of these pools that nobody will run; None if a stream of them is missing.
         skew_s: Seconds that the server's clock is ahead of ours; None if it did not tell.
     """
 
@@ -64,7 +64,7 @@ async def inspect(
             missing=tuple(looking.missing),
             broken=tuple(looking.broken),
             different=tuple(looking.different),
-            dead_letters=looking.messages.get(connection.subjects.dead_stream()),
+            dead_letters=looking.total(map(connection.subjects.dead_stream, pools)),
             skew_s=looking.skew_s,
         )
 
@@ -94,6 +94,11 @@ class _Looking:
                 self.missing.append(f"consumer {place}")
             else:
                 self._compare(f"consumer {place}", consumer.config, consumer.promises, info["config"])
+
+    def total(self, streams: Iterable[str]) -> int | None:
+        """Return how many messages these streams hold together, if all are there."""
+        counts = [self.messages.get(stream) for stream in streams]
+        return None if None in counts else sum(count for count in counts if count)
 
     def _compare(self, name: str, wanted: dict[str, Any], promises: Sequence[str], found: dict[str, Any]) -> None:
         try:

@@ -18,7 +18,11 @@ _DAY_S: Final = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutSettings:
-    """What an operator may choose when the streams are made. An existing stream keeps what it has."""
+    """What an operator may choose when the streams are made. An existing stream keeps what it has.
+
+    Sizes are bytes, each of one stream or bucket. The server sets them aside when it makes a stream, so their sum has
+    to fit its store: 2.6 GiB, and 3.1 GiB for each pool. A pool that fills its own takes nothing away from the others.
+    """
 
     replicas: int = 1
     """3 on a cluster, for durability."""
@@ -30,10 +34,19 @@ class LayoutSettings:
     """Idle workers per pool."""
     max_queued_per_tenant: int = 100_000
     duplicate_window_s: float = 120.0
+    queue_bytes: int = 1024 * _MIB
+    """Waiting calls of a pool."""
+    payload_bytes: int = 2048 * _MIB
+    """Large arguments, results and files of a pool."""
+    ledger_bytes: int = 1024 * _MIB
+    """Some 400 bytes for each call of the last day."""
+    result_bytes: int = 512 * _MIB
+    catalog_bytes: int = 128 * _MIB
     event_days: int = 7
-    event_bytes: int = 4096 * _MIB
+    event_bytes: int = 1024 * _MIB
     dead_letter_days: int = 30
-    dead_letter_bytes: int = 1024 * _MIB
+    dead_letter_bytes: int = 128 * _MIB
+    """Of a pool; the oldest go first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +70,20 @@ class StreamLayout:
 
 def stream_layouts(subjects: Subjects, pools: Sequence[str], settings: LayoutSettings) -> list[StreamLayout]:
     """Return everything that the namespace and these pools need."""
-    layouts = [_invocations(subjects, pool, settings) for pool in pools] + [
-        _payloads(subjects.payload_bucket(pool), settings) for pool in pools
-    ]
-    layouts += [
-        _bucket(subjects.ledger_bucket(), settings),
-        _bucket(subjects.result_bucket(), settings),
-        _bucket(subjects.catalog_bucket(), settings),
+    layouts = [
+        _bucket(subjects.ledger_bucket(), settings, max_bytes=settings.ledger_bytes),
+        _bucket(subjects.result_bucket(), settings, max_bytes=settings.result_bytes),
+        _bucket(subjects.catalog_bucket(), settings, max_bytes=settings.catalog_bytes),
         _bucket(subjects.heartbeat_bucket(), settings, storage="memory"),
         _tasks(subjects, settings),
         _events(subjects, settings),
-        _dead_letters(subjects, settings),
     ]
+    for pool in pools:
+        layouts += (
+            _invocations(subjects, pool, settings),
+            _payloads(subjects.payload_bucket(pool), settings),
+            _dead_letters(subjects, pool, settings),
+        )
     return layouts
 
 
@@ -101,6 +116,7 @@ def _invocations(subjects: Subjects, pool: str, settings: LayoutSettings) -> Str
         discard="new",
         discard_new_per_subject=True,
         max_msgs_per_subject=settings.max_queued_per_tenant,
+        max_bytes=settings.queue_bytes,
         metadata={SHARDS_METADATA: str(SHARD_COUNT)},
     )
     promises = ("subjects", "retention", "allow_msg_ttl", f"metadata.{SHARDS_METADATA}", "discard", "sealed", "no_ack")
@@ -124,12 +140,12 @@ def _shard_consumer(subjects: Subjects, pool: str, lane: Lane, shard: int, setti
     return ConsumerLayout(name=name, config=config)
 
 
-def _bucket(bucket: str, settings: LayoutSettings, storage: str = "file") -> StreamLayout:
+def _bucket(bucket: str, settings: LayoutSettings, **limits: Any) -> StreamLayout:
     config = _stream(
         f"KV_{bucket}",
         [f"$KV.{bucket}.>"],
         settings,
-        storage=storage,
+        **limits,
         max_msgs_per_subject=1,
         discard="new",
         allow_direct=True,
@@ -156,6 +172,7 @@ def _payloads(bucket: str, settings: LayoutSettings) -> StreamLayout:
         discard="new",
         allow_direct=True,
         allow_rollup_hdrs=True,
+        max_bytes=settings.payload_bytes,
     )
     promises = ("subjects", "retention", "allow_msg_ttl", "allow_direct", "discard", "sealed", "no_ack")
     return StreamLayout(name=config["name"], config=config, promises=promises)
@@ -202,10 +219,10 @@ def _events(subjects: Subjects, settings: LayoutSettings) -> StreamLayout:
     return StreamLayout(name=config["name"], config=config, promises=("subjects", "retention", "sealed", "no_ack"))
 
 
-def _dead_letters(subjects: Subjects, settings: LayoutSettings) -> StreamLayout:
+def _dead_letters(subjects: Subjects, pool: str, settings: LayoutSettings) -> StreamLayout:
     config = _stream(
-        subjects.dead_stream(),
-        [subjects.all_of("dead")],
+        subjects.dead_stream(pool),
+        [subjects.dead_pool(pool)],
         settings,
         discard="old",
         allow_direct=True,

@@ -56,8 +56,10 @@ def inspection_findings(found: Inspection, subjects: Subjects) -> Iterator[Findi
     else:
         yield ok("streams", f"{found.streams} streams and buckets are as they should be")
     if found.dead_letters:
-        stream = subjects.dead_stream()
-        cure = f"read them with the NATS command line (`nats stream view {stream}`): each tells its reason"
+        stream = subjects.dead_stream("POOL")
+        cure = (
+            f"read them with the NATS command line (`nats stream view {stream}`, with the pool): each tells its reason"
+        )
         yield warning("dead-letters", f"{found.dead_letters} calls were put aside", cure)
     elif found.dead_letters == 0:
         yield ok("dead-letters", "none")
