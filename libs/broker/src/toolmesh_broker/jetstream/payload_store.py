@@ -16,6 +16,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final
 
 from toolmesh_broker.errors import (
+    BrokerError,
     BrokerRefusedError,
     BrokerTimeoutError,
     BrokerUnreachableError,
@@ -73,13 +74,21 @@ class JetStreamPayloadStore:
             await publish_acknowledged(self._connection, self._stream, subject, chunk, headers)
             free.release()
 
-        async with task_scope() as group:
-            async for chunk in _rechunked(content):
-                await free.acquire()
-                digest.update(chunk)
-                size += len(chunk)
-                group.create_task(write(self._chunk_subject(object_name, index), chunk))
-                index += 1
+        try:
+            async with task_scope() as group:
+                async for chunk in _rechunked(content):
+                    await free.acquire()
+                    digest.update(chunk)
+                    size += len(chunk)
+                    group.create_task(write(self._chunk_subject(object_name, index), chunk))
+                    index += 1
+        except ExceptionGroup as errors:
+            # Chunks that fail in the same moment fail for the same reason.
+            failed = errors.subgroup(BrokerError)
+            if failed is None:
+                raise
+            first = failed.exceptions[0]
+            raise first from first.__cause__
         return PayloadRef(bucket=self._bucket, object=object_name, size=size, sha256=digest.hexdigest())
 
     async def open(self, ref: PayloadRef) -> AsyncIterator[bytes]:
