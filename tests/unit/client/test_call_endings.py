@@ -135,7 +135,21 @@ async def test_an_idempotent_call_waits_for_another_worker(tmp_path: Path) -> No
         await running_lease(client, first.invocation, ends_in_s=0, attempt=1)
         await running_lease(client, second.invocation, ends_in_s=0, attempt=2)
         assert code_of(await second.result()) is ErrorCode.WORKER_LOST
-        assert code_of(await first.result()) is ErrorCode.DEADLINE_EXCEEDED
+        lost = await first.result()
+        assert code_of(lost) is ErrorCode.WORKER_LOST
+        assert (lost.worker, lost.attempt) == ("worker-1", 1)
+
+
+async def test_a_lease_that_is_over_at_the_deadline_is_a_lost_worker(tmp_path: Path) -> None:
+    """Nothing was stopped and nothing was "still running": the worker is named, and what it did is unknown."""
+    patient = dataclasses.replace(QUICK, dead_s=60.0)
+    async with memory_mesh(tmp_path, {"echo": echo}, slots=0, patience=patient) as (_, client, _):
+        call = await client.start(CallRequest(tool="echo", timeout_s=0.5))
+        await running_lease(client, call.invocation, ends_in_s=0.1)
+        result = await call.result()
+        assert code_of(result) is ErrorCode.WORKER_LOST
+        assert (result.worker, result.attempt) == ("worker-1", 1)
+        assert "still running" not in result.message
 
 
 async def test_a_stored_result_is_found(tmp_path: Path) -> None:

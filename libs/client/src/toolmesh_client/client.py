@@ -1,8 +1,10 @@
 """Calls remote tools over one broker connection."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolmesh_broker.catalog import CatalogView
@@ -11,7 +13,7 @@ from toolmesh_broker.reply_listener import ReplyListener
 from toolmesh_client.arguments import check_required_arguments, encode_arguments
 from toolmesh_client.call import Call
 from toolmesh_client.envelope import CallParts, caller_of, write_envelope
-from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, InvalidCallError
+from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, InvalidCallError, TurnBusyError
 from toolmesh_client.payloads import OutgoingPayloads
 from toolmesh_client.request import CallRequest
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
@@ -29,6 +31,17 @@ from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_identity.claims import Claims
 
 __all__ = ["Client"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A request in which nothing is wrong, as of now."""
+
+    request: CallRequest
+    entry: CatalogEntry
+    arguments: bytes
+    token: str
+    claims: Claims
 
 
 class Client:
@@ -135,71 +148,101 @@ class Client:
             ToolNotFoundError, AmbiguousToolError: no worker serves the tool, or several pools do.
             InvalidArgumentsError, InvalidCallError, SecretNotSealableError: the call can't be written.
             CallNotSignedInError: no valid token.
+            TurnBusyError: the turn's earlier calls took all of the request's time.
             CallNotQueuedError: the queue is full.
             BrokerError: not queued, or unknown whether it is; then it is withdrawn as soon as the broker answers.
             ClientClosedError: the `connect` block has ended.
         """
-        if self._closed:
-            raise ClientClosedError("this client is closed", hint="call inside of the `async with connect(...)` block")
-        entry = resolve_tool(self.tools(), request.tool, request.pool)
-        arguments = encode_arguments(request.arguments)
-        check_required_arguments(arguments, request.artifacts, entry)
-        token = request.token if request.token is not None else await self._tokens()
-        claims = read_claims(token)
-        turn = await self._enter_turn(request, entry, claims)
+        checked = await self._check(request)
+        turn = self._turn_of(checked)
+        checked = await self._enter(turn, checked)
+        payloads = OutgoingPayloads(self._broker, checked.entry.pool, new_invocation_id())
         try:
-            outgoing, payloads = await self._written(request, entry, token, claims, arguments, turn)
+            outgoing = await self._written(checked, payloads, turn)
+            self._raise_if_closed()
+            runner = CallRunner(outgoing, checked.entry, payloads, self._broker, self._replies, self._settings, turn)
+            self._follow(runner, turn)
         except BaseException:
             turn.gate.release()
+            await payloads.discard()
             raise
-        return await self._queue(outgoing, entry, payloads, turn)
-
-    async def _enter_turn(self, request: CallRequest, entry: CatalogEntry, claims: Claims) -> Turn:
-        """Wait until the other calls of the request's turn have ended; a call without a turn is one of its own."""
-        if not request.turn or entry.profile != DECLARED_PROFILE:
-            turn = Turn()
-        else:
-            turn = self._turns.of((entry.pool, caller_of(claims, request), request.turn))
-        await turn.gate.acquire()
-        return turn
-
-    async def _written(
-        self, request: CallRequest, entry: CatalogEntry, token: str, claims: Claims, arguments: bytes, turn: Turn
-    ) -> tuple[OutgoingInvocation, OutgoingPayloads]:
-        deadline_ms = _deadline_ms(request, entry, claims, self._settings.patience.queue_s)
-        invocation = new_invocation_id()
-        payloads = OutgoingPayloads(self._broker, entry.pool, invocation, deadline_ms)
-        self._pools_by_bucket[self._broker.subjects.payload_bucket(entry.pool)] = entry.pool
-        parts = CallParts(
-            invocation=invocation,
-            request=request,
-            entry=entry,
-            token=token,
-            claims=claims,
-            deadline_ms=deadline_ms,
-            arguments=arguments,
-            arguments_payload=await payloads.arguments(arguments),
-            artifacts=await payloads.artifacts(request.artifacts),
-            workspace=turn.workspace,
-        )
-        return write_envelope(parts, self._settings), payloads
-
-    async def _queue(
-        self, outgoing: OutgoingInvocation, entry: CatalogEntry, payloads: OutgoingPayloads, turn: Turn
-    ) -> Call:
-        runner = CallRunner(outgoing, entry, payloads, self._broker, self._replies, self._settings, turn)
-        self._open[outgoing.invocation] = runner
-        task = self._tasks.create_task(runner.run())
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        task.add_done_callback(lambda _: self._open.pop(outgoing.invocation))
-        task.add_done_callback(lambda _: turn.gate.release())
         try:
             await runner.until_queued()
         except asyncio.CancelledError:
             runner.call.abandon("the caller stopped waiting")
             raise
         return runner.call
+
+    async def _check(self, request: CallRequest) -> _Checked:
+        self._raise_if_closed()
+        if request.timeout_s is not None and not request.timeout_s > 0:
+            raise InvalidCallError(f"a timeout of {request.timeout_s:g} s leaves no time", hint="give more than 0 s")
+        entry = resolve_tool(self.tools(), request.tool, request.pool)
+        arguments = encode_arguments(request.arguments)
+        check_required_arguments(arguments, request.artifacts, entry)
+        token = request.token if request.token is not None else await self._tokens()
+        return _Checked(request, entry, arguments, token, read_claims(token))
+
+    def _raise_if_closed(self) -> None:
+        if self._closed:
+            raise ClientClosedError("this client is closed", hint="call inside of the `async with connect(...)` block")
+
+    def _turn_of(self, checked: _Checked) -> Turn:
+        """Return the turn that a call belongs to; a call without one is a turn of its own."""
+        request, entry = checked.request, checked.entry
+        if not request.turn or entry.profile != DECLARED_PROFILE:
+            return Turn()
+        return self._turns.of((entry.pool, caller_of(checked.claims, request), request.turn))
+
+    async def _enter(self, turn: Turn, checked: _Checked) -> _Checked:
+        """Wait until the turn's other calls have ended; what may have changed meanwhile is checked again."""
+        if not turn.gate.locked():
+            await turn.gate.acquire()
+            return checked
+        request, began = checked.request, time.monotonic()
+        try:
+            async with asyncio.timeout(request.timeout_s):
+                await turn.gate.acquire()
+        except TimeoutError as error:
+            raise TurnBusyError(
+                f"the other calls of turn {request.turn!r} did not end before this call's deadline; "
+                f"{request.tool!r} did not run",
+                hint="give it more time: calls of one turn run one after another",
+            ) from error
+        left_s = None if request.timeout_s is None else request.timeout_s - (time.monotonic() - began)
+        try:
+            return await self._check(dataclasses.replace(request, pool=checked.entry.pool, timeout_s=left_s))
+        except BaseException:
+            turn.gate.release()
+            raise
+
+    async def _written(self, checked: _Checked, payloads: OutgoingPayloads, turn: Turn) -> OutgoingInvocation:
+        request, entry = checked.request, checked.entry
+        deadline_ms = _deadline_ms(request, entry, checked.claims, self._settings.patience.queue_s)
+        payloads.deadline_ms = deadline_ms
+        self._pools_by_bucket[self._broker.subjects.payload_bucket(entry.pool)] = entry.pool
+        parts = CallParts(
+            invocation=payloads.invocation,
+            request=request,
+            entry=entry,
+            token=checked.token,
+            claims=checked.claims,
+            deadline_ms=deadline_ms,
+            arguments=checked.arguments,
+            arguments_payload=await payloads.arguments(checked.arguments),
+            artifacts=await payloads.artifacts(request.artifacts),
+            workspace=turn.workspace,
+        )
+        return write_envelope(parts, self._settings)
+
+    def _follow(self, runner: CallRunner, turn: Turn) -> None:
+        invocation = runner.call.invocation
+        task = self._tasks.create_task(runner.run())
+        self._open[invocation] = runner
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: self._open.pop(invocation))
+        task.add_done_callback(lambda _: turn.gate.release())
 
     # -- artifacts
 
@@ -257,6 +300,4 @@ def _deadline_ms(request: CallRequest, entry: CatalogEntry, claims: Claims, queu
     if claims.expires_at <= now:
         raise CallNotSignedInError("the caller's token has expired", hint="sign in again")
     timeout_s = entry.timeout_ms / 1000 + queue_s if request.timeout_s is None else request.timeout_s
-    if not timeout_s > 0:
-        raise InvalidCallError(f"a timeout of {timeout_s:g} s leaves no time for the call", hint="give more than 0 s")
     return int(min(now + timeout_s, claims.expires_at) * 1000)

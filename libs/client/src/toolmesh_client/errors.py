@@ -15,6 +15,7 @@ __all__ = [
     "ProfileError",
     "SecretNotSealableError",
     "ToolNotFoundError",
+    "TurnBusyError",
 ]
 
 
@@ -70,6 +71,12 @@ class CallNotQueuedError(ClientError):
     def __init__(self, message: str, *, retry_after_s: float) -> None:
         super().__init__(message, hint=f"try again in {retry_after_s:g} s; calls of the same user and agent share it")
         self.retry_after_s = retry_after_s
+
+
+class TurnBusyError(ClientError):
+    """Raised when a call's time is over before the other calls of its turn have ended."""
+
+    default_code: ClassVar[ErrorCode] = ErrorCode.DEADLINE_EXCEEDED
 
 
 class ClientClosedError(ClientError):

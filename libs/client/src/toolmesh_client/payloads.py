@@ -37,7 +37,8 @@ class OutgoingPayloads:
     broker: Broker
     pool: str
     invocation: str
-    deadline_ms: int
+    deadline_ms: int = 0
+    """Unix time in milliseconds of the call's deadline; known before anything is stored."""
     owned: list[PayloadRef] = field(default_factory=list)
 
     @property

@@ -50,6 +50,8 @@ class CallRunner:
         self._replies = replies
         self._settings = settings
         self._turn = turn
+        self._direct_to = turn.worker
+        self._sent = False
         self._waiter = Waiter(status_capacity=settings.status_capacity)
         published = PublishedCall(
             invocation=outgoing.invocation,
@@ -96,26 +98,31 @@ class CallRunner:
 
     async def _follow(self) -> None:
         # First the waiter, then the publish: a worker may answer before the publish is acknowledged.
-        async with self._replies.expect(self.call.pool, self.call.invocation) as pending:
-            async with task_scope() as group:
-                tasks = (self._listen(pending), self._publish(), self.supervisor.run())
-                helpers = [group.create_task(task) for task in tasks]
-                result = await self._waiter.wait()
-                for helper in helpers:
-                    helper.cancel()
-            await self._leave_queue()
-            loaded = await self._load(result)
-            self._turn.ended(loaded)
-            self.call.finish(loaded)
-            # Only now: a confirmed result is in no other place any more.
-            if self._received is not None:
-                with contextlib.suppress(BrokerError):
-                    await self._received.confirm()
-            await self._forget_payload(result)
+        async with self._replies.expect(self.call.pool, self.call.invocation) as pending, task_scope() as group:
+            publishing = group.create_task(self._publish())
+            others = [group.create_task(task) for task in (self._listen(pending), self.supervisor.run())]
+            result = await self._waiter.wait()
+            for helper in others:
+                helper.cancel()
+            await self._hand_over(result)
+            await self._leave_queue(publishing)
 
-    async def _leave_queue(self) -> None:
+    async def _hand_over(self, result: Result) -> None:
+        loaded = await self._load(result)
+        self._turn.ended(loaded)
+        self.call.finish(loaded)
+        # Only now: a confirmed result is in no other place any more.
+        if self._received is not None:
+            with contextlib.suppress(BrokerError):
+                await self._received.confirm()
+        await self._forget_payload(result)
+
+    async def _leave_queue(self, publishing: asyncio.Task[None]) -> None:
         """Withdraw a call that also went to the queue because the turn's worker was slow to say that it runs it."""
-        if self._turn.worker and self.supervisor.receipt is not None:
+        if self._direct_to and self._sent:
+            await asyncio.wait({publishing}, timeout=self._settings.patience.verdict_s)
+        publishing.cancel()
+        if self._direct_to and self.supervisor.receipt is not None:
             with contextlib.suppress(BrokerError):
                 await self._broker.delete_invocation(self.supervisor.receipt)
 
@@ -130,7 +137,9 @@ class CallRunner:
     async def _publish(self) -> None:
         if await self._taken_by_the_turns_worker():
             self._tell_queued(None)
-            return
+            # No queue has it, so if that worker is lost no other one gets it.
+            await self.supervisor.unowned.wait()
+        self._sent = True
         try:
             self.supervisor.receipt = await self._broker.publish_invocation(self._outgoing)
         except QueueFullError as error:
@@ -147,10 +156,10 @@ class CallRunner:
 
     async def _taken_by_the_turns_worker(self) -> bool:
         """Offer the call to the worker that has the turn's workspace; the ledger decides who runs it in any case."""
-        if not self._turn.worker:
+        if not self._direct_to:
             return False
         call = self._outgoing
-        subject = self._broker.subjects.direct(call.pool, self._turn.worker)
+        subject = self._broker.subjects.direct(call.pool, self._direct_to)
         try:
             answer = await self._broker.request(subject, call.body, _DIRECT_S, call.headers)
             return decode(DirectReply, answer.body).taken

@@ -60,6 +60,8 @@ class Supervisor:
     def __init__(self, call: PublishedCall, waiter: Waiter, broker: Broker, patience: Patience) -> None:
         self.receipt: PublishReceipt | None = None
         """Where the call is queued; None while that is not known."""
+        self.unowned = asyncio.Event()
+        """Set once no worker has the call and one may run it: it must be in the queue then."""
         self._call = call
         self._waiter = waiter
         self._broker = broker
@@ -146,6 +148,7 @@ class Supervisor:
 
     async def _judge(self, claim: Claim) -> None:
         if claim.state is ClaimState.FREE:
+            self.unowned.set()
             self._look_in(self._look_delay)
             self._look_delay = min(2 * self._look_delay, self._patience.longest_look_s)
         elif claim.state is ClaimState.CANCELLED:
@@ -162,7 +165,10 @@ class Supervisor:
             self._dead = claim.revision, now
         self._look_in(self._patience.dead_look_s)
         # Another worker gets the call in these seconds, and answers for the dead one.
-        if now - self._dead[1] < self._patience.dead_s or self._may_run_again(claim):
+        if self._may_run_again(claim):
+            self.unowned.set()
+            return
+        if now - self._dead[1] < self._patience.dead_s:
             return
         cancelled = await self._mark_cancelled("its worker was lost")
         if cancelled.state is not ClaimState.CANCELLED:
@@ -193,6 +199,7 @@ class Supervisor:
     async def _end_by_record(self) -> None:
         if await self._take_stored():
             return
+        before = await self._ledger.look(self._call.pool, self._call.invocation)
         claim = await self._mark_cancelled(_DEADLINE_REASON)
         if claim.state is ClaimState.CANCELLED:
             await self._leave_queue()
@@ -203,6 +210,9 @@ class Supervisor:
             return
         if claim.state is ClaimState.CANCELLED and claim.entry and claim.entry.reason != _DEADLINE_REASON:
             self._end_cancelled(claim)
+        elif claim.state is ClaimState.CANCELLED and before.entry is not None:
+            # Only a lease that had run out could be marked.
+            self._end_lost(before)
         else:
             self._end_at_deadline(claim)
 
