@@ -184,3 +184,25 @@ async def test_the_model_sees_what_its_caller_may_use(tmp_path: Path) -> None:
             names("tool:*:*")
         with pytest.raises(DispatchError, match="there is no agent"):
             setup.dispatcher.visible_tools("nobody", setup.token("*"))
+
+
+@pytest.mark.requirement("identity:scopes")
+async def test_a_token_of_one_agent_is_refused_for_another(tmp_path: Path) -> None:
+    """Nothing runs or is booked under another agent than the one that makes the call; its own token is taken."""
+    jobs: list[Job] = []
+
+    async def remember(job: Job) -> Result:
+        jobs.append(job)
+        return job.ok()
+
+    async with dispatching(tmp_path, remember) as setup:
+        other = setup.issuer.token("ada", ("*",), audience=NAMESPACE, agent="travel_agent")
+        refused = await setup.dispatcher.dispatch("weather_agent", "city_forecast", b"{}", other)
+        assert code_of(refused) is ErrorCode.PERMISSION_DENIED
+        assert "'travel_agent'" in refused.message
+        with pytest.raises(DispatchError, match="travel_agent"):
+            setup.dispatcher.visible_tools("weather_agent", other)
+        assert jobs == []
+        own = setup.issuer.token("ada", ("*",), audience=NAMESPACE, agent="weather_agent")
+        assert (await setup.dispatcher.dispatch("weather_agent", "city_forecast", b"{}", own)).ok
+        assert [job.invocation.caller.agent for job in jobs] == ["weather_agent"]

@@ -80,9 +80,7 @@ class Dispatcher:
         Raises:
             DispatchError: no such agent, the token proves nothing, or the caller may not call the agent.
         """
-        tools = self._agent(agent)
-        scopes = ScopeSet(self._verifier.claims(token).scopes)
-        _require(scopes.missing(tools.admission_scopes()), f"agent {agent!r}")
+        tools, scopes = self._admitted(agent, token)
         return tools.visible_tools(scopes, self._client.tools())
 
     async def dispatch(
@@ -124,9 +122,7 @@ class Dispatcher:
         return result
 
     def _authorised(self, agent: str, exposed_name: str, token: str) -> tuple[RemoteTool, CatalogEntry]:
-        tools = self._agent(agent)
-        scopes = ScopeSet(self._verifier.claims(token).scopes)
-        _require(scopes.missing(tools.admission_scopes()), f"agent {agent!r}")
+        tools, scopes = self._admitted(agent, token)
         tool = tools.tools.get(exposed_name)
         if tool is None:
             raise _unknown(f"agent {agent!r} has no tool {exposed_name!r}", exposed_name, tools.tools)
@@ -140,6 +136,18 @@ class Dispatcher:
                 hint=f"see `hil` in {tool.place}",
             )
         return tool, entry
+
+    def _admitted(self, agent: str, token: str) -> tuple[AgentTools, ScopeSet]:
+        """Return an agent's tools, and the scopes of a caller who may call it."""
+        tools, claims = self._agent(agent), self._verifier.claims(token)
+        if claims.agent not in ("", agent):
+            raise DispatchError(
+                f"the token was given to agent {claims.agent!r}, not to {agent!r}",
+                hint="an agent that calls another one needs a token for it",
+            )
+        scopes = ScopeSet(claims.scopes)
+        _require(scopes.missing(tools.admission_scopes()), f"agent {agent!r}")
+        return tools, scopes
 
     def _agent(self, name: str) -> AgentTools:
         tools = self._agents.get(name)
