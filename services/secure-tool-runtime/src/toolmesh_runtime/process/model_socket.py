@@ -7,7 +7,6 @@ answered by exactly one line, and `error` is always an object.
 import asyncio
 import contextlib
 import json
-import math
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -58,7 +57,7 @@ async def model_socket(workspace: Workspace, name: str, ask: AskModel) -> AsyncI
         listener.setblocking(False)
         _bind(listener, workspace.host, name)
         workspace.adopt(name)
-        listener.listen(_MAX_CONNECTIONS)
+        listener.listen()
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(_serve(listener, ask))
             try:
@@ -89,20 +88,24 @@ async def _serve(listener: socket.socket, ask: AskModel) -> None:
 
 async def _talk(connection: socket.socket, ask: AskModel) -> None:
     loop = asyncio.get_running_loop()
-    rest = b""
+    rest, skipping = b"", False
     with connection, contextlib.suppress(OSError):  # the tool has gone away
         while data := await loop.sock_recv(connection, _READ_BYTES):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                await loop.sock_sendall(connection, await _answer(line, ask))
-            if len(rest) > _MAX_LINE:
-                await loop.sock_sendall(connection, _error(None, _INVALID_REQUEST, _too_long()))
-                return
+                if not skipping:
+                    await loop.sock_sendall(connection, await _answer(line, ask))
+                skipping = False
+            if len(rest) > _MAX_LINE and not skipping:
+                await loop.sock_sendall(connection, await _answer(rest, ask))
+                skipping = True
+            if skipping:
+                rest = b""
 
 
 async def _answer(line: bytes, ask: AskModel) -> bytes:
     if len(line) > _MAX_LINE:
-        return _error(None, _INVALID_REQUEST, _too_long())
+        return _error(None, _INVALID_REQUEST, f"a request may have {_MAX_LINE} bytes")
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):
@@ -132,16 +135,10 @@ def _question(params: Any) -> ModelQuestion | str:
     if not all(isinstance(prompt, str) for prompt in prompts):
         return "system_prompt and user_prompt should be text"
     temperature = params.get("temperature", _DEFAULT_TEMPERATURE)
-    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not math.isfinite(temperature):
-        return "temperature should be a number"
-    if not 0 <= temperature <= 2:
-        return "temperature should be from 0 to 2"
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature <= 2:
+        return "temperature should be a number from 0 to 2"
     system, user = (prompt.encode(errors="replace").decode() for prompt in prompts)
     return ModelQuestion(system, user, float(temperature))
-
-
-def _too_long() -> str:
-    return f"a request may have {_MAX_LINE} bytes"
 
 
 def _error(identifier: Any, code: int, message: str) -> bytes:

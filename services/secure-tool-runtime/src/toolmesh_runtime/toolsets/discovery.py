@@ -174,7 +174,7 @@ class Discovery:
         version, description = located.program.folder.name, answer.tools[name]
         before = self.inventory.tools.get(located.name)
         unchanged = before is not None and (before.version, before.description) == (version, description)
-        return LoadedTool(
+        tool = LoadedTool(
             name=located.name,
             own_name=name,
             manifest=located.manifest,
@@ -185,6 +185,9 @@ class Discovery:
             discovered_ms=before.discovered_ms if before and unchanged else time.time_ns() // 1_000_000,
             default_timeout_s=self.settings.default_timeout_s,
         )
+        if tool.rules.unusable and not unchanged:
+            _log.warning("%s: arguments are only checked to be there: %s", tool.source, tool.rules.unusable)
+        return tool
 
 
 class _Reading:
