@@ -123,6 +123,49 @@ async def test_a_watch_waits_out_a_long_absence(tmp_path: Path) -> None:
         assert await waiting == Entry("p.second.w", b"2", revision)
 
 
+async def test_a_watch_outlives_a_refusal_of_the_server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """No consumer may be made for a while, with an error that is none of ours: said once, tried on, and then it goes on."""
+    async with _watching(tmp_path) as scene:
+        (consumer,) = await _consumers(scene)
+        waiting = asyncio.create_task(anext(scene.watch))
+        await eventually(lambda: _is_pulled(scene))
+        config = (await api_request(scene.connection, f"STREAM.INFO.{scene.stream}"))["config"]
+        other = await api_request(
+            scene.connection,
+            f"CONSUMER.CREATE.{scene.stream}.other",
+            {"stream_name": scene.stream, "config": {"name": "other", "ack_policy": "none"}, "action": "create"},
+        )
+        await api_request(scene.connection, f"STREAM.UPDATE.{scene.stream}", {**config, "max_consumers": 1})
+        await api_request(scene.connection, f"CONSUMER.DELETE.{scene.stream}.{consumer}")
+        await eventually(lambda: "refused" in caplog.text)
+        await asyncio.sleep(0.5)  # several more refusals
+        assert not waiting.done()
+        await api_request(scene.connection, f"CONSUMER.DELETE.{scene.stream}.{other['name']}")
+        revision = await scene.bucket.put("p.second.w", b"2", 600)
+        assert await waiting == Entry("p.second.w", b"2", revision)
+    assert len([record for record in caplog.records if "refused" in record.getMessage()]) == 1
+
+
+async def test_a_watch_waits_for_the_connection_without_an_end(tmp_path: Path) -> None:
+    """However long the outage is, no limit of its own ends the watch."""
+    async with _watching(tmp_path) as scene:
+        limits: list[float | None] = []
+        wait = scene.connection.until_connected
+
+        async def noted(timeout_s: float | None) -> None:
+            limits.append(timeout_s)
+            await wait(timeout_s)
+
+        waiting = asyncio.create_task(anext(scene.watch))
+        await scene.server.kill()
+        await eventually(lambda: not scene.connection.connected)
+        scene.connection.until_connected = noted  # type: ignore[method-assign]
+        await eventually(lambda: None in limits, within_s=25)
+        await scene.server.start()
+        revision = await scene.bucket.put("p.second.w", b"2", 600)
+        assert await waiting == Entry("p.second.w", b"2", revision)
+
+
 async def test_a_watch_ends_with_its_connection(tmp_path: Path) -> None:
     """Closed on our side: whoever still iterates gets a typed error, not an endless wait."""
     async with _watching(tmp_path) as scene:

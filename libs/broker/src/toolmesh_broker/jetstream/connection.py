@@ -139,8 +139,8 @@ class Connection:
         """Wait until the connection is closed for good, then raise why."""
         raise await asyncio.shield(self._lost)
 
-    async def until_connected(self, timeout_s: float) -> None:
-        """Wait for the connection.
+    async def until_connected(self, timeout_s: float | None) -> None:
+        """Wait for the connection, if need be for ever (None).
 
         Raises:
             BrokerUnreachableError: it is not back in time, or closed for good.

@@ -15,9 +15,9 @@ from typing import Any, Final
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from toolmesh_broker.errors import BrokerClosedError, BrokerError, BrokerPermissionError
+from toolmesh_broker.errors import BrokerClosedError, BrokerError, BrokerPermissionError, BrokerUnreachableError
 from toolmesh_broker.jetstream.ack_subject import AckSubject
-from toolmesh_broker.jetstream.api import ApiError, api_request
+from toolmesh_broker.jetstream.api import api_request
 from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.pull_timing import PullTiming
 from toolmesh_broker.jetstream.requests import Answer
@@ -32,7 +32,6 @@ _INACTIVE_S: Final = 60
 _NANOSECONDS: Final = 1_000_000_000
 _HEARTBEAT_STATUS = "100"
 _PULL_ENDED = frozenset({"404", "408"})
-_STREAM_MISSING = 10059
 
 Version = tuple[int, int]
 """Sequence and time of a value. The time matters when an in-memory bucket starts again from sequence 1."""
@@ -65,6 +64,7 @@ class JetStreamWatch:
         self._known: dict[str, Version] = {}
         self._consumer: str | None = None
         self._losses = 0
+        self._refused = False
         self._reread: set[str] | None = None
         self._told_initial = False
         self._outstanding = 0
@@ -109,15 +109,17 @@ class JetStreamWatch:
             await self._restart()
         except (BrokerPermissionError, BrokerClosedError):
             raise
-        except ApiError as error:
-            if error.error_code != _STREAM_MISSING:
-                raise
-            # A bucket in memory is about to be provisioned again.
+        except BrokerUnreachableError:
+            await self._connection.until_connected(None)
             await asyncio.sleep(self._timing.refused_pause_s)
         except BrokerError as error:
-            _log.debug("watch of %s waits for the broker: %s", self._filter, error)
-            await self._connection.until_connected(3600)
+            # A bucket in memory is about to be provisioned again, and other refusals may end by an operator's hand.
+            if not self._refused:
+                _log.warning("watch of %s is refused, trying on: %s", self._filter, error)
+            self._refused = True
             await asyncio.sleep(self._timing.refused_pause_s)
+        else:
+            self._refused = False
 
     async def _restart(self) -> None:
         name = f"w{secrets.token_hex(8)}"
