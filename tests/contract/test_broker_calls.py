@@ -424,10 +424,11 @@ async def test_only_large_contents_go_through_the_store(kind: str, tmp_path: Pat
 
 
 @pytest.mark.requirement("call:dead-letters")
-async def test_a_buried_call_leaves_the_queue(kind: str, tmp_path: Path) -> None:
-    """Moved to the dead letters, the call is not delivered again and can't be withdrawn."""
+@pytest.mark.parametrize("size", [8, 1_040_000])
+async def test_a_buried_call_leaves_the_queue(kind: str, size: int, tmp_path: Path) -> None:
+    """Moved to the dead letters, the call is not delivered again and can't be withdrawn; also one of the largest size."""
     async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("w") as broker:
-        receipt = await broker.publish_invocation(outgoing(b"not json", invocation=CALL))
+        receipt = await broker.publish_invocation(outgoing(b"not json".ljust(size), invocation=CALL))
         async with broker.consume(POOL, lambda: 1) as intake, asyncio.timeout(10):
             delivery = await anext(intake)
             await bury(broker, POOL, delivery, code=ErrorCode.INVALID_REQUEST, reason="no JSON", worker="w")

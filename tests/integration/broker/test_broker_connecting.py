@@ -75,9 +75,10 @@ async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
                 pass
 
 
-async def test_a_server_with_a_tiny_payload_limit_is_refused(tmp_path: Path) -> None:
-    """Claim checks start at 256 KiB: a server that takes less could not carry inline calls."""
-    async with nats_server(tmp_path, "max_payload: 100KB") as server:
+@pytest.mark.parametrize("limit", ["100KB", "1023KB"])
+async def test_a_server_with_a_small_payload_limit_is_refused(tmp_path: Path, limit: str) -> None:
+    """It could not carry inline calls of 256 KiB, or not the dead letter of the largest message it took."""
+    async with nats_server(tmp_path, f"max_payload: {limit}") as server:
         with pytest.raises(BrokerRefusedError, match="max_payload"):
             async with connect(_settings(server.url)):
                 pass
