@@ -33,6 +33,7 @@ from toolmesh_broker.errors import (
 from toolmesh_broker.jetstream import subscriptions
 from toolmesh_broker.jetstream.api import api_request
 from toolmesh_broker.jetstream.broker import JetStreamBroker, connect
+from toolmesh_broker.jetstream.connection import open_connection
 from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.jetstream.provision import provision
 from toolmesh_broker.jetstream.pull_loop import pulling
@@ -224,6 +225,25 @@ async def test_closing_does_not_wait_for_a_dead_peer(tmp_path: Path) -> None:
         assert all(
             outcome is None or isinstance(outcome, (BrokerError, asyncio.CancelledError)) for outcome in outcomes
         )
+        server.resume()
+
+
+async def test_closing_leaves_no_task_of_a_cancelled_waiter_behind(tmp_path: Path) -> None:
+    """Whoever ends a subscription beside a dead server is cancelled: what still runs for him ends with the connection."""
+    before = asyncio.all_tasks()
+    async with nats_server(tmp_path) as server, asyncio.timeout(40):
+        async with open_connection(jetstream_settings(server, "w")) as connection:
+
+            async def ignore(_message: object) -> None: ...
+
+            subscribed = await connection.subscribe_raw("tm.contract.x", ignore)
+            await server.pause()
+            draining = asyncio.create_task(connection.drain(subscribed))
+            while not connection._unfinished:
+                await asyncio.sleep(0)
+            draining.cancel()
+            await asyncio.wait({draining})
+        assert asyncio.all_tasks() == before
         server.resume()
 
 

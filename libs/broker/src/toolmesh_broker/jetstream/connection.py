@@ -8,8 +8,8 @@ import re
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Any, NoReturn, TypeVar
 
 import nats.errors
 from nats.aio.client import Client
@@ -47,6 +47,7 @@ _UNLIMITED = 0
 _MOST_TOLD = 1000
 _DENIED = re.compile(r"permissions violation for (publish|subscription) to \"([^\"]*)\"", re.IGNORECASE)
 
+T = TypeVar("T")
 MessageCallback = Callable[[Msg], Awaitable[None]]
 
 
@@ -69,7 +70,7 @@ class Connection:
         self._denied_subscriptions: set[str] = set()
         self._told: set[str] = set()
         self._reconnect_callbacks: list[Callable[[], None]] = []
-        self._sends: set[asyncio.Task[None]] = set()
+        self._unfinished: set[asyncio.Task[Any]] = set()
 
     @property
     def connected(self) -> bool:
@@ -130,9 +131,9 @@ class Connection:
         finally:
             self._requests.disconnected()
             self._lost.cancel()
-            for task in (closing, *self._sends):
+            for task in (closing, *self._unfinished):
                 task.cancel()
-        for outcome in await asyncio.gather(closing, *self._sends, return_exceptions=True):
+        for outcome in await asyncio.gather(closing, *self._unfinished, return_exceptions=True):
             if isinstance(outcome, Exception):
                 _log.debug("closing the broker connection: %s", outcome)
 
@@ -193,10 +194,7 @@ class Connection:
             return
 
         # Above it, it waits for the socket and swallows a cancellation (nats.py issue 624): so it runs apart.
-        task = asyncio.create_task(self._guard(publish))
-        self._sends.add(task)
-        task.add_done_callback(self._sends.discard)
-        await asyncio.shield(task)
+        await self._finish(self._guard(publish))
 
     async def ask(
         self, subject: str, body: bytes, timeout_s: float, headers: Mapping[str, str] | None = None
@@ -221,7 +219,7 @@ class Connection:
     ) -> Subscription:
         """Subscribe; `callback` must only hand the message on, since nats-py runs it message by message."""
         self._raise_if_over()
-        return await asyncio.shield(
+        return await self._finish(
             self._client.subscribe(
                 subject, queue=queue, cb=callback, pending_msgs_limit=limit, pending_bytes_limit=_UNLIMITED
             )
@@ -242,13 +240,20 @@ class Connection:
     async def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription; nothing happens if the connection is gone."""
         with contextlib.suppress(nats.errors.Error):
-            await asyncio.shield(subscription.unsubscribe())
+            await self._finish(subscription.unsubscribe())
 
     async def drain(self, subscription: Subscription) -> None:
         """End a subscription after its callback has seen everything the server had sent."""
-        await asyncio.shield(asyncio.create_task(self._drain(subscription)))
+        await self._finish(self._drain(subscription))
 
     # -- internals
+
+    async def _finish(self, operation: Coroutine[Any, Any, T]) -> T:
+        """Run to its end what nats-py must not be cancelled in; who waits for it may be, and then `close` waits."""
+        task = asyncio.create_task(operation)
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+        return await asyncio.shield(task)
 
     async def _guard(self, operation: Awaitable[None]) -> None:
         try:
