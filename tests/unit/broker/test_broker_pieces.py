@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
 from nats.aio.client import Server
 
 from toolmesh_broker import errors
+from toolmesh_broker.configured import connection_settings
 from toolmesh_broker.jetstream.ack_subject import AckSubject
 from toolmesh_broker.jetstream.client_options import client_options, next_server
 from toolmesh_broker.memory.broker import MemoryBroker
@@ -16,7 +18,9 @@ from toolmesh_broker.memory.patterns import matches
 from toolmesh_broker.ports import Message
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_broker.ttl import whole_seconds
+from toolmesh_contracts.broker_config import BrokerConfig
 from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.names import BROKER_SCHEMES
 
 
 @pytest.mark.parametrize(("ttl_s", "expected"), [(-5, 1), (0, 1), (0.2, 1), (1, 1), (1.01, 2), (86_400, 86_400)])
@@ -101,3 +105,11 @@ async def test_the_twin_is_never_disconnected() -> None:
         assert broker.connected
         broker.on_reconnect(lambda: pytest.fail("reconnected"))()
         await Message("x", b"").respond(b"unheard")
+
+
+@pytest.mark.parametrize("scheme", BROKER_SCHEMES)
+def test_what_a_configuration_may_say_of_a_url_can_be_connected_to(scheme: str) -> None:
+    """Both sides read one list of schemes: none is accepted in a file and refused at the start."""
+    config = BrokerConfig(url=f"{scheme}://a:1")
+    settings = connection_settings(config, Path("/"), namespace="n", identity="i")
+    assert client_options(settings, "_INBOX.n.i")["servers"] == [f"{scheme}://a:1"]

@@ -76,6 +76,7 @@ def test_several_brokers_are_separated_by_commas(tmp_path: Path) -> None:
         ("sandbox: {uid_base: 0}", "greater than or equal to 1000"),
         ("broker: {url: 'nats://me:pw@host:1'}", "without user or password"),
         ("broker: {url: 'http://host'}", "a broker URL is needed"),
+        ("broker: {url: 'wss://host'}", "a broker URL is needed"),
         ("broker: {user: me}", "`user` and `password` belong together"),
         ("broker: {token: a, nkey_seed_file: b}", "found nkey_seed_file and token"),
         ("broker: {tls: {cert: a}}", "`cert` and `key` belong together"),

@@ -6,10 +6,11 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, model_validator
 
 from toolmesh_contracts.config_fields import ConfigModel, Text
+from toolmesh_contracts.names import BROKER_SCHEMES
 
 __all__ = ["BrokerConfig", "BrokerTls"]
 
-_URL = re.compile(r"(?:nats|tls|ws|wss)://[^\s@/]+(?:/[^\s@]*)?")
+_URL = re.compile(rf"(?:{'|'.join(BROKER_SCHEMES)})://[^\s@/]+(?:/[^\s@]*)?")
 
 
 def _urls(text: str) -> str:

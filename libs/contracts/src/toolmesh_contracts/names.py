@@ -8,6 +8,7 @@ from typing import Final
 from toolmesh_contracts.errors import InvalidNameError
 
 __all__ = [
+    "BROKER_SCHEMES",
     "SHARD_COUNT",
     "Lane",
     "join_names",
@@ -19,6 +20,9 @@ __all__ = [
     "validate_pool",
     "validate_tool_name",
 ]
+
+BROKER_SCHEMES: Final = ("nats", "tls")
+"""What a broker's URL may begin with."""
 
 SHARD_COUNT: Final = 8
 """Shards of a pool's queue; also kept in the stream's metadata, where a mismatch refuses to start."""

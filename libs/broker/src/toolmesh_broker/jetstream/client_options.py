@@ -10,6 +10,7 @@ from nats.aio.client import Server
 
 from toolmesh_broker.errors import BrokerRefusedError
 from toolmesh_broker.settings import ConnectionSettings, TlsSettings
+from toolmesh_contracts.names import BROKER_SCHEMES
 
 __all__ = ["client_options", "next_server", "requires_tls"]
 
@@ -17,7 +18,6 @@ _RECONNECT_FIRST_S = 0.1
 _RECONNECT_MOST_S = 5.0
 _DIAL_TIMEOUT_S = 5
 _MAX_OUTSTANDING_PINGS = 2
-_SCHEMES = ("nats", "tls")
 
 
 def requires_tls(settings: ConnectionSettings) -> bool:
@@ -35,7 +35,7 @@ def client_options(settings: ConnectionSettings, inbox_prefix: str) -> dict[str,
         raise BrokerRefusedError("no broker URL is given", hint="set one such as nats://127.0.0.1:4222")
 
     for url in settings.servers:
-        if urlsplit(url).scheme not in _SCHEMES:
+        if urlsplit(url).scheme not in BROKER_SCHEMES:
             raise BrokerRefusedError(
                 f"broker URL {_without_userinfo(url)!r} has no known scheme", hint="use nats:// or tls://"
             )
