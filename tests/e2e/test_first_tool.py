@@ -69,8 +69,9 @@ async def _the_doctor_and_a_shell_know_the_mesh(mesh: RunningMesh, tools: Path) 
     (tools / "text" / "text.py").write_text("import nothing_of_that_name\n")
 
     async with asyncio.timeout(20):
-        while (ill := await mesh.toolmesh("doctor")).code == 0:
+        while "problem:" not in (await mesh.toolmesh("tools", "list")).stdout:
             await asyncio.sleep(0.2)
+    ill = await mesh.toolmesh("doctor")
     assert ill.code == 1, ill.stdout
     assert "nothing_of_that_name" in ill.stdout
     assert "is still served" in ill.stdout
@@ -109,7 +110,11 @@ async def test_a_run_ends_as_a_call_does(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert (done.code, document["outcome"], document["tool"]) == (0, "ok", "write"), done.stderr
     assert (saved / "report.txt").read_text() == "all is well " * 1000
+    (tmp_path / "talks.py").write_text(
+        ECHO.replace("    ctx.send", '    print("as text")\n    raise KeyError(text)\n    ctx.send')
+    )
     cases = [
+        ([str(tmp_path / "talks.py"), "--args", '{"text": "x"}'], 1, "stdout  as text\n"),
         ([str(toolset)], 2, "there are several tools: echo, write"),
         ([str(toolset), "--tool", "ecko"], 2, "did you mean 'echo'?"),
         ([str(toolset), "--tool", "echo"], 2, "text"),

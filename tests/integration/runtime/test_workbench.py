@@ -31,6 +31,7 @@ def shout(text: str, ctx: ToolContext, doc: Artifact | None = None, big: int = 0
     Args:
         text: What to say.
     """
+    print("to myself")
     ctx.send_status("one")
     ctx.send_status("two")
     ctx.save_artifact("out.txt", "x" * 10_000)
@@ -69,11 +70,16 @@ async def run(opened: Bench, place: Path, payloads: PayloadFolder, **options: An
     (entry,) = find_entries(place).entries
     (tool,) = (await opened.describe(entry)).values()
     told: list[str] = []
+
+    def overhear(stdout: bytes, stderr: bytes) -> None:
+        told.append(f"{stdout.decode().strip()}/{stderr.decode().strip()}")
+
     result = await run_once(
         SingleRun(tool=tool, **options),
         opened.confinement,
         payloads,
         lambda status: told.append(status.text if status.state is StatusState.PROGRESS else "started"),
+        overhear,
     )
     return result, told
 
@@ -102,7 +108,7 @@ async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(t
         )
         large, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "", "big": 400000}')
         bad, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"txt": 1}')
-    assert told == ["started", "one", "two"]
+    assert told == ["started", "one", "two", "to myself/"]
     assert result.outcome is Outcome.OK, result
     assert result.message.startswith("HELLO (quietly)")
     assert "violet" not in str(result)

@@ -15,10 +15,12 @@ from toolmesh_cli.doctor.examination import run_doctor
 from toolmesh_cli.doctor.finding import Finding, State
 from toolmesh_cli.doctor.machine import check_disk, check_kernel, check_tool_python
 from toolmesh_cli.doctor.mesh import check_mesh, listing_findings
+from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test
 from toolmesh_cli.mesh_listing import MeshListing
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, Heartbeat, ToolProblem
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.subjects import Subjects
+from toolmesh_sandbox.profiles import PROFILES
 from toolmesh_sandbox.settings import Mode, SandboxSettings
 
 SUBJECTS = Subjects("test")
@@ -169,3 +171,14 @@ async def test_the_report_is_one_document(tmp_path: Path, capsys: pytest.Capture
 
     assert await run_doctor(tmp_path, as_json=False) == code
     assert capsys.readouterr().out.splitlines()[-1].startswith("doctor: ")
+
+
+async def test_the_sandbox_is_attacked_on_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--sandbox` tells of each promise of each profile, and what is missing where there is none."""
+    code = await run_sandbox_test(as_json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] is (code == 0)
+    assert {one["profile"] for one in document["profiles"]} == set(PROFILES)
+
+    assert await run_sandbox_test(as_json=False, settings=SandboxSettings(bwrap=tmp_path / "bwrap")) == 1
+    assert "missing: bubblewrap" in capsys.readouterr().out

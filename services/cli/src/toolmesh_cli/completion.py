@@ -2,15 +2,20 @@
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import typer
 
-__all__ = ["tool_names"]
+__all__ = ["one_of", "tool_names"]
 
 _PATIENCE_S: Final = 1.0
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """Return what completes one of the words."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def tool_names(context: typer.Context, incomplete: str) -> list[str]:

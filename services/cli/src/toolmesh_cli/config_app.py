@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from toolmesh_cli.completion import one_of
 from toolmesh_cli.options import help_if_bare
 
 __all__ = ["config_app"]
@@ -35,7 +36,9 @@ def validate(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="worker, executor, agent, manifest or vessel, where the content leaves it open.", metavar="KIND"
+            help="worker, executor, agent, manifest or vessel, where the content leaves it open.",
+            metavar="KIND",
+            autocompletion=one_of("worker", "executor", "agent", "manifest", "vessel"),
         ),
     ] = None,
 ) -> int:

@@ -199,9 +199,19 @@ def demo(workers: Workers = 2, allow_unsandboxed: AllowUnsandboxed = False) -> i
     return run_command(run_demo(workers, allow_unsandboxed=allow_unsandboxed))
 
 
-@app.command(epilog="\b\nExamples:\n  toolmesh doctor\n  toolmesh doctor --json")
-def doctor(as_json: AsJson = False, data: DataFolder = None) -> int:
+@app.command(epilog="\b\nExamples:\n  toolmesh doctor\n  toolmesh doctor --json\n  toolmesh doctor --sandbox")
+def doctor(
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Only attack each promise of each sandbox profile, and tell which hold.")
+    ] = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> int:
     """Check this machine, and the mesh that runs here; say what is wrong and its cure."""
+    if sandbox:
+        from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test
+
+        return run_command(run_sandbox_test(as_json=as_json))
     from toolmesh_cli.doctor.examination import run_doctor
 
     return run_command(run_doctor(data, as_json=as_json))

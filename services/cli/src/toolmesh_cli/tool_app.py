@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from toolmesh_cli.command_running import run_command
+from toolmesh_cli.completion import one_of
 from toolmesh_cli.options import AllowUnsandboxed, AsJson, help_if_bare
 
 __all__ = ["tool_app"]
@@ -20,7 +21,11 @@ _Place = Annotated[
 _Tool = Annotated[str | None, typer.Option("--tool", help="Which tool, where there are several.", metavar="NAME")]
 _Profile = Annotated[
     str | None,
-    typer.Option(help="Sandbox profile: standard, restrictive or permissive. Default: the manifest's.", metavar="NAME"),
+    typer.Option(
+        help="Sandbox profile: standard, restrictive or permissive. Default: the manifest's.",
+        metavar="NAME",
+        autocompletion=one_of("standard", "restrictive", "permissive"),
+    ),
 ]
 
 tool_app = typer.Typer(
@@ -51,9 +56,16 @@ def init(
         Path, typer.Argument(help="The tool's name, or a new folder whose last part is that.", metavar="NAME")
     ],
     style: Annotated[
-        str, typer.Option(help="function (one tool), or provider (several tools that share code).", metavar="STYLE")
+        str,
+        typer.Option(
+            help="function (one tool), or provider (several tools that share code).",
+            metavar="STYLE",
+            autocompletion=one_of("function", "provider"),
+        ),
     ] = "function",
-    lang: Annotated[str, typer.Option(help="python or go.", metavar="LANGUAGE")] = "python",
+    lang: Annotated[
+        str, typer.Option(help="python or go.", metavar="LANGUAGE", autocompletion=one_of("python", "go"))
+    ] = "python",
 ) -> int:
     """Make a folder with a manifest and a tool that works at once."""
     from toolmesh_cli.tool_init import run_init

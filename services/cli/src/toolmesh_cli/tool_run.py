@@ -8,25 +8,26 @@ from pathlib import Path
 from typing import Final
 
 from toolmesh_cli.artifact_files import free_path
+from toolmesh_cli.author_bench import author_bench
 from toolmesh_cli.call import show_status
 from toolmesh_cli.call_arguments import read_arguments
 from toolmesh_cli.call_output import exit_code_of_result, failure_document, print_json, print_result, result_document
 from toolmesh_cli.failures import describe
 from toolmesh_cli.interruptible import interruptible
-from toolmesh_cli.sandbox_check import check_sandbox
-from toolmesh_cli.terminal import Terminal, visible
+from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.tool_artifacts import bind_artifacts
 from toolmesh_cli.tool_choice import choose_entries, describe_chosen
 from toolmesh_cli.tool_settings import read_settings
 from toolmesh_client.result import CallResult, load_result
 from toolmesh_contracts.envelopes.reply import Status
-from toolmesh_runtime.workbench.bench import BenchSettings, open_bench
 from toolmesh_runtime.workbench.payload_folder import PayloadFolder
 from toolmesh_runtime.workbench.single_run import LOCAL_POOL, SingleRun, run_once
 
 __all__ = ["ToolRunOptions", "run_tool_once"]
 
 _MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
+_SHOWN_BYTES: Final = 16 * 1024
+"""The end of what the tool itself wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,6 @@ async def run_tool_once(options: ToolRunOptions) -> int:
 async def _run(options: ToolRunOptions) -> int:
     stderr, stdout = Terminal.stderr(), Terminal.stdout()
     arguments = read_arguments(options.arguments, options.arguments_file)
-    check_sandbox("bwrap" if options.sandboxed else "direct")
     with tempfile.TemporaryDirectory(prefix="toolmesh-run-") as folder:
         payloads = PayloadFolder(Path(folder))
         result = await interruptible(_result(options, arguments, payloads, stderr))
@@ -80,13 +80,18 @@ async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFo
     def on_status(status: Status) -> None:
         show_status(status, terminal)
 
+    def on_output(stdout: bytes, stderr: bytes) -> None:
+        for name, text in (("stdout", stdout), ("stderr", stderr)):
+            for line in text[-_SHOWN_BYTES:].decode(errors="replace").splitlines():
+                terminal.line(f"{terminal.paint(name, Colour.FAINT)}  {visible(line)}")
+
     config = read_settings(options.config)
     entries = choose_entries(options.place, options.tool, terminal)
-    async with open_bench(BenchSettings(profile=options.profile, sandboxed=options.sandboxed)) as bench:
+    async with author_bench(terminal, sandboxed=options.sandboxed, profile=options.profile) as bench:
         tool = await describe_chosen(entries, options.tool, bench, config)
         complete, files = bind_artifacts(options.artifacts, tool.description.artifact_params, arguments)
         run = SingleRun(tool=tool, arguments=complete, config=config or {}, artifacts=files)
-        result = await run_once(run, bench.confinement, payloads, on_status)
+        result = await run_once(run, bench.confinement, payloads, on_status, on_output)
     return await load_result(result, LOCAL_POOL, payloads, payloads.bucket, _MAX_RESULT_BYTES)
 
 

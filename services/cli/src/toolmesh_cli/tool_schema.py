@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.sandbox_check import check_sandbox
+from toolmesh_cli.author_bench import author_bench
 from toolmesh_cli.terminal import Terminal
 from toolmesh_cli.tool_choice import choose_entries, describe_chosen
 from toolmesh_cli.tool_settings import read_settings
 from toolmesh_contracts.wire import encode
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
-from toolmesh_runtime.workbench.bench import BenchSettings, open_bench
 
 __all__ = ["run_schema"]
 
@@ -27,9 +26,9 @@ async def run_schema(place: Path, tool: str | None, config: str | None, profile:
         ToolmeshError: a tool can't be described.
     """
     settings = read_settings(config)
-    check_sandbox("bwrap" if sandboxed else "direct")
-    entries = choose_entries(place, tool, Terminal.stderr())
-    async with open_bench(BenchSettings(profile=profile, sandboxed=sandboxed)) as bench:
+    terminal = Terminal.stderr()
+    entries = choose_entries(place, tool, terminal)
+    async with author_bench(terminal, sandboxed=sandboxed, profile=profile) as bench:
         if tool is not None:
             tools = [await describe_chosen(entries, tool, bench, settings)]
         else:

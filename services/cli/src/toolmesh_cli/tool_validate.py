@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.sandbox_check import check_sandbox
+from toolmesh_cli.author_bench import author_bench
 from toolmesh_cli.terminal import Colour, Terminal, visible
-from toolmesh_runtime.workbench.bench import BenchSettings, open_bench
 from toolmesh_runtime.workbench.checking import Checked, check_places
 
 __all__ = ["run_validate"]
@@ -14,8 +13,7 @@ __all__ = ["run_validate"]
 
 async def run_validate(places: Sequence[Path], *, sandboxed: bool) -> int:
     """Print each problem and its cure, then a summary; return the exit code."""
-    check_sandbox("bwrap" if sandboxed else "direct")
-    async with open_bench(BenchSettings(sandboxed=sandboxed)) as bench:
+    async with author_bench(Terminal.stderr(), sandboxed=sandboxed) as bench:
         checked = await check_places(places, bench)
     _print(checked, Terminal.stdout())
     return exit_codes.USAGE if checked.faults else exit_codes.OK

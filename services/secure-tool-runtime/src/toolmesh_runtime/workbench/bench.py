@@ -131,7 +131,7 @@ async def open_bench(settings: BenchSettings) -> AsyncIterator[Bench]:
             yield Bench(settings, Confinement(backend, await sdk), base)
     finally:
         sdk.cancel()
-        await asyncio.wait({sdk})
+        await asyncio.gather(sdk, return_exceptions=True)
 
 
 def _under_config(name: str, plain: ToolDescriptions, configured: ToolDescriptions | None) -> ToolDescription:

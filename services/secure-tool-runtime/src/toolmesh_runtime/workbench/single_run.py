@@ -26,6 +26,7 @@ from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.process.confinement import Confinement
 from toolmesh_runtime.tool_calls import ToolCalls
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
+from toolmesh_runtime.workbench.overheard import OverheardConfinement
 from toolmesh_runtime.workbench.payload_folder import PayloadFolder
 from toolmesh_telemetry.redaction import Redactor
 
@@ -56,7 +57,11 @@ class SingleRun:
 
 
 async def run_once(
-    run: SingleRun, confinement: Confinement, payloads: PayloadFolder, on_status: Callable[[Status], None]
+    run: SingleRun,
+    confinement: Confinement,
+    payloads: PayloadFolder,
+    on_status: Callable[[Status], None],
+    on_output: Callable[[bytes, bytes], None],
 ) -> Result:
     """Run a tool; whatever goes wrong with it is a result.
 
@@ -65,6 +70,7 @@ async def run_once(
         confinement: The sandbox.
         payloads: Takes copies of the input files, and what the tool leaves.
         on_status: Gets each status at once.
+        on_output: Gets what the program wrote to stdout and stderr, when it has ended.
 
     Raises:
         ToolmeshError: an input file can't be read.
@@ -105,7 +111,7 @@ async def run_once(
         calls = ToolCalls(
             worker=_WORKER,
             broker=broker,
-            confinement=confinement,
+            confinement=OverheardConfinement(confinement.backend, confinement.sdk, on_output),
             payloads=payloads,
             limits=WorkerLimits(),
             redactor=Redactor(),
