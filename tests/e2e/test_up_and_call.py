@@ -248,12 +248,13 @@ async def test_a_second_ctrl_c_does_not_wait_for_calls(tmp_path: Path) -> None:
 
 
 async def test_a_broker_of_ones_own_can_be_used(tmp_path: Path) -> None:
-    """`--broker URL`: provisioned, served, called; and left running at the end."""
+    """`--broker URL`: provisioned, served, called, with a warning of what it doesn't keep apart; left running."""
     async with nats_server(tmp_path / "server") as server:
         options = ("--broker", server.url, "--namespace", "shared")
         async with running_mesh([_sample_tools(tmp_path)], options=options) as mesh:
             done = await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')
             assert done.code == 0, done.stderr
+            assert any("warning: all parts of the mesh use one credential" in line for line in mesh.progress)
             assert await mesh.interrupt() == 0
         assert server.process is not None
         assert server.process.returncode is None

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from toolmesh_broker.embedded.config_file import Durability
 from toolmesh_cli.mesh_options import ExternalBroker, MeshOptions
 from toolmesh_cli.sandbox_check import check_sandbox
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
@@ -39,6 +40,8 @@ def _of(**changes: Any) -> MeshOptions:
         ({"broker_creds": Path("x")}, "--broker URL"),
         ({"broker_url": "nats://b", "broker_creds": Path("x"), "broker_nkey": Path("y")}, "exclude each other"),
         ({"broker_url": "nats://user:secret@b"}, "--broker-creds"),
+        ({"durability": "safe"}, "fast or durable"),
+        ({"durability": "durable", "broker_url": "nats://b"}, "sync_interval"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_is_right(changes: dict[str, Any], said: str) -> None:
@@ -48,6 +51,12 @@ def test_a_wrong_option_is_named_with_what_is_right(changes: dict[str, Any], sai
 
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_durability_is_fast_unless_asked_for() -> None:
+    """A power cut may take calls by default; `durable` costs throughput."""
+    assert _of().durability is Durability.FAST
+    assert _of(durability="durable").durability is Durability.DURABLE
 
 
 def test_an_external_broker_and_no_sandbox_are_taken_over() -> None:

@@ -87,6 +87,13 @@ def up(
     ] = None,
     broker_creds: Annotated[Path | None, typer.Option(help="The server's .creds file for us.", metavar="FILE")] = None,
     broker_nkey: Annotated[Path | None, typer.Option(help="Our nkey seed file.", metavar="FILE")] = None,
+    durability: Annotated[
+        str | None,
+        typer.Option(
+            help="fast: queued calls survive the death of any process; durable: a power cut too, but slower.",
+            metavar="fast|durable",
+        ),
+    ] = None,
     sandbox: Annotated[
         str, typer.Option(help="bwrap, or prlimit-only (limits, no isolation of files).", metavar="MODE")
     ] = "bwrap",
@@ -109,6 +116,7 @@ def up(
         broker_nkey=broker_nkey,
         sandbox=sandbox,
         allow_unsandboxed=allow_unsandboxed,
+        durability=durability,
     )
     return run_command(run_up(options))
 

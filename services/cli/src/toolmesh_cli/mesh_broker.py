@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
 from toolmesh_broker.embedded.data_folder import DataFolder, lock_folder
+from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.identities import Identity
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.mesh_options import ExternalBroker, MeshOptions
@@ -17,6 +18,9 @@ __all__ = ["BrokerAccess", "mesh_broker"]
 
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 10.0
+_HEALTHY_AFTER_S: Final = 30.0
+_STARTS: Final = 6
+"""Starts in a row that may fail, some 20 s in all, before the mesh ends."""
 
 
 class BrokerAccess(Protocol):
@@ -63,6 +67,10 @@ async def mesh_broker(
         folder.prepare()
         async with lock_folder(folder):
             terminal.step("broker", f"is {options.broker.url}")
+            terminal.warning(
+                "all parts of the mesh use one credential there, so a worker can do what an executor can; "
+                "docs/security.md says what keeps them apart"
+            )
             yield _External(options.broker, options.namespace)
         return
     settings = EmbeddedSettings(
@@ -70,6 +78,7 @@ async def mesh_broker(
         namespace=options.namespace,
         pools=(options.pool,),
         identities=tuple(identities),
+        durability=options.durability,
     )
     async with EmbeddedServer.start(settings) as server, asyncio.TaskGroup() as group:
         keeper = group.create_task(_keep_running(server, terminal), name="broker keeper")
@@ -82,11 +91,33 @@ async def mesh_broker(
 
 
 async def _keep_running(server: EmbeddedServer, terminal: Terminal) -> None:
+    clock = asyncio.get_running_loop().time
     pause_s = _FIRST_PAUSE_S
     while True:
+        started = clock()
         ended = await server.wait_exited()
+        if clock() - started > _HEALTHY_AFTER_S:
+            pause_s = _FIRST_PAUSE_S
         terminal.warning(f"the broker ended ({ended.text}); it starts again in {pause_s:g} s")
-        await asyncio.sleep(pause_s)
-        await server.restart()
+        pause_s = await _start_again(server, terminal, pause_s)
         terminal.step("broker", f"runs again on {server.url}")
+
+
+async def _start_again(server: EmbeddedServer, terminal: Terminal, pause_s: float) -> float:
+    """Start the server after a pause; return the pause to make the next time.
+
+    Raises:
+        BrokerError: it failed several times in a row.
+    """
+    for failed in range(1, _STARTS + 1):
+        await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+        try:
+            await server.restart()
+        except BrokerError as error:
+            if failed == _STARTS:
+                raise
+            terminal.warning(f"the broker does not start: {error.message}; next try in {pause_s:g} s")
+        else:
+            break
+    return pause_s

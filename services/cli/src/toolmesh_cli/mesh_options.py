@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from toolmesh_broker.embedded.config_file import Durability
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.names import validate_namespace, validate_pool
 
@@ -35,6 +36,7 @@ class MeshOptions:
         pool: The workers' pool.
         broker: None starts a broker of our own.
         sandbox: `bwrap`, `prlimit-only` or `direct`.
+        durability: What the broker's acknowledged writes survive; of a broker of our own.
     """
 
     tools: tuple[Path, ...]
@@ -45,6 +47,7 @@ class MeshOptions:
     pool: str = "default"
     broker: ExternalBroker | None = None
     sandbox: str = "bwrap"
+    durability: Durability = Durability.FAST
 
     @classmethod
     def of_command_line(
@@ -61,6 +64,7 @@ class MeshOptions:
         broker_nkey: Path | None,
         sandbox: str,
         allow_unsandboxed: bool,
+        durability: str | None = None,
     ) -> "MeshOptions":
         """Check the options of the command line.
 
@@ -83,6 +87,7 @@ class MeshOptions:
             pool=validate_pool(pool),
             broker=_external(broker_url, broker_creds, broker_nkey),
             sandbox="direct" if allow_unsandboxed else sandbox,
+            durability=_durability(durability, broker_url),
         )
 
 
@@ -99,6 +104,19 @@ def _external(url: str | None, credentials: Path | None, nkey: Path | None) -> E
             hint="use --broker-creds or --broker-nkey",
         )
     return ExternalBroker(url, *(None if file is None else file.absolute() for file in (credentials, nkey)))
+
+
+def _durability(given: str | None, broker_url: str | None) -> Durability:
+    if given is None:
+        return Durability.FAST
+    if broker_url is not None:
+        raise _usage(
+            "--durability is for a broker of our own", hint="set `sync_interval` in your server's configuration"
+        )
+    try:
+        return Durability(given)
+    except ValueError:
+        raise _usage(f"--durability {given!r} is not allowed", hint=f"use {' or '.join(Durability)}") from None
 
 
 def _usage(message: str, hint: str) -> ToolmeshError:
