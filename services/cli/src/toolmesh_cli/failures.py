@@ -43,9 +43,9 @@ def describe(error: BaseException) -> Failure | None:
         return Failure(error.code, error.message, error.hint, exit_codes.exit_code_of(error.code))
     if isinstance(error, KeyboardInterrupt):
         return Failure(ErrorCode.CANCELLED, "interrupted", "", exit_codes.CANCELLED)
-    if isinstance(error, OSError):
-        where = f": {error.filename}" if error.filename else ""
-        message = f"{error.strerror or error}{where}"
+    # One without a file, such as a timeout or a lost connection, is nothing that a path cures.
+    if isinstance(error, OSError) and error.filename:
+        message = f"{error.strerror or error}: {error.filename}"
         return Failure(ErrorCode.INVALID_CONFIGURATION, message, "check the path and who may use it", exit_codes.USAGE)
     return _describe_standalone(error)
 
