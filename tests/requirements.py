@@ -23,6 +23,11 @@ PROCESS = "docs/writing-tools.md: The process contract"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
 CALLERS = "docs/security.md: Who may call"
 TOOLS = "docs/security.md: What a tool may do"
+AGENT_FOLDERS = "docs/declared-tools.md: Agent folders"
+DECLARED_ARGUMENTS = "docs/declared-tools.md: Arguments"
+DECLARED_RESULTS = "docs/declared-tools.md: Results"
+DECLARED_PLACE = "docs/declared-tools.md: Where a command runs"
+TURNS = "docs/declared-tools.md: Turns"
 OPERATING = "docs/operating.md"
 README = "README.md"
 
@@ -106,6 +111,19 @@ REQUIREMENTS = {
     "sandbox:environment": Requirement(TOOLS, "The environment holds only what the contract needs."),
     "sandbox:dropped-uid": Requirement(TOOLS, "A root worker's tool runs under a user id of its own."),
     "sandbox:refused": Requirement(TOOLS, "A machine that can't give what was asked for is told what is missing."),
+    "declared:cases": Requirement(DECLARED_RESULTS, "Every case of declared tools holds, for root and for others."),
+    "declared:package": Requirement(AGENT_FOLDERS, "A call runs the version of the agent folder that it names."),
+    "declared:mounts": Requirement(AGENT_FOLDERS, "Mounts are read-only, and none shows what is the worker's own."),
+    "declared:mistakes": Requirement(AGENT_FOLDERS, "A broken tool or folder is named, and the others are served."),
+    "declared:scope": Requirement(AGENT_FOLDERS, "A tool's scope is needed as it is written."),
+    "declared:refusals": Requirement(DECLARED_ARGUMENTS, "What is refused starts nothing, and the model is told."),
+    "declared:result": Requirement(DECLARED_RESULTS, "Text, notes and counts are those of the page, and true."),
+    "declared:status": Requirement(DECLARED_RESULTS, "How a call ended stands where its tool can't write."),
+    "declared:outbox": Requirement(DECLARED_RESULTS, "Files in the outbox come back; hostile ones are refused."),
+    "declared:confined": Requirement(
+        DECLARED_PLACE, "Declared tools run under their own strict profile, or not at all."
+    ),
+    "declared:turn": Requirement(TURNS, "Calls of a turn find each other's files, on whatever worker they run."),
     "up:one-command": Requirement(
         OPERATING, "`toolmesh up` starts everything, keeps it running, and drains on Ctrl-C."
     ),

@@ -5,6 +5,7 @@ They are third-party files and not part of this repository: `make cases CASES=FO
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,40 @@ async def test_both_folders_in_one_pool_are_refused(tmp_path: Path) -> None:
     assert refused.code == 2
     assert "get_forecast" in refused.stderr
     assert all(f"{folder}/manifest.yaml" in refused.stderr for folder in folders)
+
+
+async def test_the_field_guide_runs_as_it_is(tmp_path: Path) -> None:
+    """Both declared tools, by name and as an agent's; without a workdir they start in the turn's empty workspace."""
+    guide = EXAMPLES / "field_guide"
+    async with running_mesh([guide], agents=[guide], data_folder=tmp_path / "mesh") as mesh:
+        species = await mesh.toolmesh("call", "species", "--args", '{"habitat": "rivers"}')
+        words = await mesh.toolmesh("call", "word_count", "--args", '{"path": "/agent/tools/species.py"}', "--json")
+        missing = await mesh.toolmesh("call", "word_count", "--json")
+        unknown = await mesh.toolmesh("call", "word_count", "--args", '{"paths": "x"}', "--json")
+        agent = await mesh.toolmesh("call", "species", "--agent", "field_guide")
+        listed = await mesh.toolmesh("tools", "list", "--json")
+    assert (species.code, species.stdout) == (0, "[]\n"), species.stderr
+    counted = len((guide / "tools" / "species.py").read_text().split())
+    assert json.loads(words.stdout)["message"] == f"{counted}\n"
+    assert json.loads(words.stdout)["data"]["exit_code"] == 0
+    assert json.loads(missing.stdout)["data"]["exit_code"] == 2
+    assert json.loads(unknown.stdout)["error"]["code"] == "INVALID_ARGUMENTS"
+    assert (agent.code, agent.stdout) == (0, "[]\n"), agent.stderr
+    tools = {tool["name"]: tool for tool in json.loads(listed.stdout)["tools"]}
+    assert tools["species"]["required_scopes"] == ["tools:read"]
+    assert tools["word_count"]["parameters"]["required"] == ["path"]
+
+
+async def test_the_field_guide_reads_its_pages_in_data(tmp_path: Path) -> None:
+    """With the pages of the page mounted as the workdir, `species` lists what the page says."""
+    guide = tmp_path / "guide"
+    shutil.copytree(EXAMPLES / "field_guide", guide)
+    with (guide / "vessel.toml").open("a") as file:
+        file.write(
+            f'[[sandbox.mounts]]\nsource = "{EXAMPLES.parent / "declared-fixtures" / "data"}"\ntarget = "/data"\n'
+        )
+    (guide / "vessel.toml").write_text('workdir = "/data"\n' + (guide / "vessel.toml").read_text())
+    async with running_mesh([guide], data_folder=tmp_path / "mesh") as mesh:
+        species = await mesh.toolmesh("call", "species", "--args", '{"habitat": "rivers"}', "--json")
+    rows = json.loads(json.loads(species.stdout)["message"])
+    assert [row["page"] for row in rows] == ["otter.md"]

@@ -12,6 +12,8 @@ from toolmesh_broker.jetstream.broker import connect as connect_broker
 from toolmesh_client import Client, ClientSettings
 from toolmesh_client import connect as connect_client
 from toolmesh_contracts.manifest import load_manifest
+from toolmesh_contracts.tool_places import sort_places
+from toolmesh_contracts.vessel import load_vessel
 from toolmesh_contracts.worker_config import WorkerConfig
 from toolmesh_identity.development import DevelopmentIssuer
 from toolmesh_runtime.app import running_worker
@@ -101,7 +103,9 @@ async def worker_in_process(
 
 async def served_by(mesh: WorkerMesh, worker_id: str, toolsets: Sequence[Path]) -> None:
     """Wait until the client's catalog has all tools of a worker."""
-    expected = sum(len(load_manifest(path).tools) for path in find_manifests(toolsets))
+    places = sort_places(toolsets)
+    expected = sum(len(load_manifest(path).tools) for path in find_manifests(places.toolsets))
+    expected += sum(len(load_vessel(folder).tools) for folder in places.agents)
     async with asyncio.timeout(20):
         await mesh.client.catalog.wait_until(
             lambda view: sum(worker_id in tool.workers for tool in view.tools()) >= expected

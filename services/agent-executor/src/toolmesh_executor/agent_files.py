@@ -7,6 +7,8 @@ from typing import Final
 
 from toolmesh_contracts.agent_config.loading import AgentFile, LoadedAgent, load_agent_file
 from toolmesh_contracts.config_problems import ConfigError, Problem
+from toolmesh_contracts.tool_places import is_agent_folder
+from toolmesh_executor.vessel_agents import load_vessel_agent
 
 __all__ = ["AgentSource", "LoadedAgents", "load_agents"]
 
@@ -38,7 +40,8 @@ def load_agents(paths: Sequence[Path], namespace: str, environment: Mapping[str,
     """Load agent files and folders of them.
 
     Args:
-        paths: Files, or folders whose `*.yaml` and `*.yml` files are taken in the order of their names.
+        paths: Files; agent folders, whose declared tools are the tools of an agent of the folder's name; or folders
+            whose `*.yaml` and `*.yml` files are taken in the order of their names.
         namespace: The executor's namespace; agents of another one are refused.
         environment: Variables to fill in.
     """
@@ -47,7 +50,7 @@ def load_agents(paths: Sequence[Path], namespace: str, environment: Mapping[str,
     for path in paths:
         for file in _files(path, problems):
             try:
-                loaded = load_agent_file(file, environment)
+                loaded = load_vessel_agent(file) if file.is_dir() else load_agent_file(file, environment)
             except ConfigError as error:
                 problems += error.problems
                 continue
@@ -57,7 +60,7 @@ def load_agents(paths: Sequence[Path], namespace: str, environment: Mapping[str,
 
 
 def _files(path: Path, problems: list[Problem]) -> Iterable[Path]:
-    if not path.is_dir():
+    if not path.is_dir() or is_agent_folder(path):
         return [path]
     try:
         found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())

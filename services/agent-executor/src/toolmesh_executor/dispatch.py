@@ -93,9 +93,13 @@ class Dispatcher:
         on_status: Callable[[Status], None] | None = None,
         artifacts: Mapping[str, ArtifactRef | Path] | None = None,
         timeout_s: float | None = None,
+        turn: str = "",
         traceparent: str | None = None,
     ) -> CallResult:
-        """Call a tool and return its result. Whatever goes wrong is a result for the model, never an exception."""
+        """Call a tool and return its result. Whatever goes wrong is a result for the model, never an exception.
+
+        `turn` names the agent's turn, for which declared tools keep their workspace.
+        """
         with bound(child(traceparent)) as trace:
             try:
                 tool, entry = self._authorised(agent, exposed_name, token)
@@ -112,6 +116,7 @@ class Dispatcher:
                     timeout_s=timeout_s,
                     token=token,
                     agent=agent,
+                    turn=turn,
                     traceparent=str(trace),
                 )
                 result = await self._client.run(request, on_status)

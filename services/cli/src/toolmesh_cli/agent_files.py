@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.tool_places import is_agent_folder
 
 __all__ = ["find_agent_files"]
 
@@ -12,14 +13,17 @@ _SUFFIXES: Final = frozenset({".yaml", ".yml"})
 
 
 def find_agent_files(places: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the absolute paths of the agent files: those named, and the YAML files directly in those folders.
+    """Return the absolute paths of the agent files: those named, agent folders, and the YAML files in other folders.
 
     Raises:
         ToolmeshError: a place is not there, or a folder holds no YAML file.
     """
     found: dict[Path, None] = {}
     for place in places:
-        if place.is_dir():
+        files: list[Path]
+        if is_agent_folder(place):
+            files = [place]
+        elif place.is_dir():
             files = sorted(file for file in place.iterdir() if file.suffix in _SUFFIXES and file.is_file())
         else:
             files = [place] if place.is_file() else []
@@ -27,7 +31,7 @@ def find_agent_files(places: Iterable[Path]) -> tuple[Path, ...]:
             raise ToolmeshError(
                 f"no agent file at {place}",
                 code=ErrorCode.INVALID_CONFIGURATION,
-                hint="give an agent's YAML file, or a folder of them",
+                hint="give an agent's YAML file, a folder of them, or an agent folder with a vessel.toml",
             )
         found |= dict.fromkeys(file.absolute() for file in files)
     return tuple(found)

@@ -27,6 +27,8 @@ def exit_code_of_result(result: CallResult) -> int:
 def print_result(result: CallResult, stdout: Terminal, stderr: Terminal) -> None:
     """Write the result's text to stdout, or its error to stderr."""
     if result.error is not None:
+        if result.message_is_all:
+            stdout.line(visible(result.message).removesuffix("\n"))
         stderr.error(result.error.code, result.error.message, result.error.hint)
         for note in result.notes:
             stderr.warning(note)
@@ -34,7 +36,7 @@ def print_result(result: CallResult, stdout: Terminal, stderr: Terminal) -> None
     if result.outcome is not Outcome.OK:
         stderr.warning(f"the tool's outcome is {result.outcome}")
     if text := result.text():
-        stdout.line(visible(text))
+        stdout.line(visible(text).removesuffix("\n"))
 
 
 def result_document(result: CallResult, saved: Mapping[str, str]) -> dict[str, Any]:

@@ -28,9 +28,11 @@ from toolmesh_cli.mesh_state import MeshState, write_state
 from toolmesh_cli.sandbox_check import check_sandbox
 from toolmesh_cli.supervisor import KeptProcess, supervise
 from toolmesh_cli.terminal import Terminal
-from toolmesh_cli.toolset_folders import load_toolsets, split_by_pool
+from toolmesh_cli.toolset_folders import load_toolsets, load_vessels, split_by_pool
 from toolmesh_client.profile import PROFILE_NAME, ClientProfile, write_profile
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.manifest import Manifest
+from toolmesh_contracts.vessel import Vessel
 from toolmesh_identity.development import DevelopmentIssuer
 
 __all__ = ["Mesh", "running_mesh"]
@@ -106,14 +108,25 @@ def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
     if weaker := _WEAKER.get(options.sandbox):
         terminal.warning(weaker)
     manifests = load_toolsets(options.tools)
-    for manifest in manifests:
-        for problem in manifest.problems:
+    vessels = load_vessels(options.tools, manifests, options.pool)
+    for problems in (*(manifest.problems for manifest in manifests), *(vessel.problems for vessel in vessels)):
+        for problem in problems:
             terminal.warning(str(problem))
-    tools, elsewhere = split_by_pool(manifests, options.pool)
+    declared = [name for vessel in vessels for name in vessel.tools]
+    tools, elsewhere = split_by_pool(manifests, options.pool, declared)
     if elsewhere:
         terminal.warning(f"not for pool {options.pool}, so not served: {', '.join(elsewhere)}")
-    terminal.step("tools", f"{len(tools)} in {len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
+    terminal.step("tools", f"{len(tools)} in {_counted(manifests, vessels)}")
     return _Plan(options, find_agent_files(options.agents))
+
+
+def _counted(manifests: Sequence[Manifest], vessels: Sequence[Vessel]) -> str:
+    counts = []
+    if manifests or not vessels:
+        counts.append(f"{len(manifests)} manifest{'' if len(manifests) == 1 else 's'}")
+    if vessels:
+        counts.append(f"{len(vessels)} agent folder{'' if len(vessels) == 1 else 's'}")
+    return " and ".join(counts)
 
 
 def _make_private(folder: Path) -> None:

@@ -1,26 +1,27 @@
-"""Finds the toolsets that `--tools` means, and checks them before anything starts."""
+"""Finds the toolsets and agent folders that `--tools` means, and checks them before anything starts."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, load_manifest
+from toolmesh_contracts.tool_places import MANIFEST_NAME, sort_places
+from toolmesh_contracts.vessel import Vessel, load_vessel
 
-__all__ = ["MANIFEST_NAME", "find_manifests", "load_toolsets", "split_by_pool"]
-
-MANIFEST_NAME: Final = "manifest.yaml"
+__all__ = ["find_manifests", "load_toolsets", "load_vessels", "split_by_pool"]
 
 
 def find_manifests(places: Iterable[Path]) -> tuple[Path, ...]:
     """Return the manifest files of the places: toolset folders, manifests, or folders of toolset folders.
 
+    Agent folders are none of these, and passed over.
+
     Raises:
         ToolmeshError: a place is not there, or there is no manifest in it.
     """
     found: dict[Path, None] = {}
-    for place in places:
+    for place in sort_places(tuple(places)).toolsets:
         for manifest in _manifests_of(place):
             found[manifest.absolute()] = None
     return tuple(found)
@@ -39,15 +40,31 @@ def load_toolsets(places: Iterable[Path]) -> Sequence[Manifest]:
     return manifests
 
 
-def split_by_pool(manifests: Iterable[Manifest], pool: str) -> tuple[list[str], list[str]]:
+def load_vessels(places: Iterable[Path], manifests: Iterable[Manifest], pool: str) -> Sequence[Vessel]:
+    """Load the agent folders among the places, whose tools all go to `pool`.
+
+    Raises:
+        ToolmeshError: a `vessel.toml` can't be used as a whole, or a tool's name is defined twice.
+    """
+    vessels = [load_vessel(folder.absolute()) for folder in sort_places(tuple(places)).agents]
+    declared = [(name, tool.path) for vessel in vessels for name, tool in vessel.tools.items()]
+    check_duplicate_tools(manifests, declared, pool)
+    return vessels
+
+
+def split_by_pool(
+    manifests: Iterable[Manifest], pool: str, declared: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the names of the tools that `pool` serves, and of those that their manifests give to other pools.
+
+    All `declared` tools go to `pool`.
 
     Raises:
         ToolmeshError: there are only others.
     """
     tools = {name: tool.pool for manifest in manifests for name, tool in manifest.tools.items()}
-    here = sorted(name for name, own in tools.items() if own == pool)
-    elsewhere = sorted(tools.keys() - here)
+    here = sorted([*(name for name, own in tools.items() if own == pool), *declared])
+    elsewhere = sorted(tools.keys() - set(here))
     if elsewhere and not here:
         raise ToolmeshError(
             f"no tool is for pool {pool!r}: the manifests give them to {', '.join(sorted(set(tools.values())))}",
@@ -64,7 +81,7 @@ def _manifests_of(place: Path) -> Sequence[Path]:
         raise ToolmeshError(
             f"tools folder {place} is not there",
             code=ErrorCode.INVALID_CONFIGURATION,
-            hint="give a folder with a manifest.yaml, or a folder of such folders",
+            hint="give a folder with a manifest.yaml or a vessel.toml, or a folder of such folders",
         )
     if (place / MANIFEST_NAME).is_file():
         return (place / MANIFEST_NAME,)
@@ -73,6 +90,6 @@ def _manifests_of(place: Path) -> Sequence[Path]:
         raise ToolmeshError(
             f"no {MANIFEST_NAME} in {place}, nor in a folder directly below it",
             code=ErrorCode.INVALID_CONFIGURATION,
-            hint="each toolset folder holds a manifest.yaml that names its tools",
+            hint="a toolset folder holds a manifest.yaml that names its tools, an agent folder a vessel.toml",
         )
     return inner

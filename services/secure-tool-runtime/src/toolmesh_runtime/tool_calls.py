@@ -174,7 +174,11 @@ class ToolCalls:
         async with self.declared.run(tool, invocation, arguments, wall_clock_s) as run:
             self._observe(tool, run.finished)
             result = await self._result(invocation, tool, run.finished, (), attempt)
-        return msgspec.structs.replace(result, message_is_all=True, workspace=run.workspace)
+        error = result.error
+        if error is not None and error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
+            message = "the tool was stopped at the call's deadline"
+            error = msgspec.structs.replace(error, code=ErrorCode.DEADLINE_EXCEEDED, message=message)
+        return msgspec.structs.replace(result, error=error, message_is_all=True, workspace=run.workspace)
 
     def _model(self, invocation: Invocation, attempt: int, ends_at: float) -> AskModel | None:
         if self.broker is None:

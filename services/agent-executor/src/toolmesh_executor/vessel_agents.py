@@ -1,0 +1,38 @@
+"""An agent folder as an agent: its declared tools, which workers serve, are the agent's tools."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from toolmesh_contracts.agent_config.agent import AgentConfig
+from toolmesh_contracts.agent_config.entries import BuiltinEntry
+from toolmesh_contracts.agent_config.loading import AgentFile, FailedTool, LoadedAgent, LoadedTool
+from toolmesh_contracts.config_problems import ConfigError, Problem
+from toolmesh_contracts.tool_places import VESSEL_NAME
+from toolmesh_contracts.vessel import load_vessel
+
+__all__ = ["load_vessel_agent"]
+
+
+def load_vessel_agent(folder: Path) -> AgentFile:
+    """Return the agent that an agent folder stands for; it has the folder's name.
+
+    The scope of each tool is enforced from the catalog, where it stands beside the tool.
+
+    Raises:
+        ConfigError: `vessel.toml` can't be used, or the folder's name is no name for an agent.
+    """
+    vessel = load_vessel(folder)
+    path = folder / VESSEL_NAME
+    entries = [BuiltinEntry(tool_type="builtin", tool_name=name) for name in vessel.tools]
+    try:
+        config = AgentConfig(name=folder.absolute().name, tools=tuple(entries))
+    except ValidationError as error:
+        message = "the folder's name is no name for an agent: letters, digits, `_` and `-` are needed; rename it"
+        raise ConfigError([Problem(file=str(path), message=message)]) from error
+    tools = tuple(LoadedTool(entry, position, 1, frozenset()) for position, entry in enumerate(entries))
+    failed = tuple(
+        FailedTool(Path(problem.file).name, len(tools) + number, (problem,))
+        for number, problem in enumerate(vessel.problems)
+    )
+    return AgentFile(path, (LoadedAgent(config, tools, failed),), ())
