@@ -20,6 +20,7 @@ FIRST = "docs/writing-tools.md: From nothing to a running tool"
 CHECK = "docs/writing-tools.md: Try and check"
 PROGRAM = "docs/writing-tools.md: The program"
 PROCESS = "docs/writing-tools.md: The process contract"
+PUBLISHED = "docs/writing-tools.md: Tools that bring a published SDK along"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
 CALLERS = "docs/security.md: Who may call"
 TOOLS = "docs/security.md: What a tool may do"
@@ -87,6 +88,23 @@ REQUIREMENTS = {
     "doctor:cures": Requirement(OPERATING, "The doctor tells every problem with its cure."),
     "process:results": Requirement(PROCESS, "Every shape of result becomes the right outcome, none a false success."),
     "process:status": Requirement(PROCESS, "Statuses are neither lost nor glued."),
+    "process:arguments": Requirement(
+        PROCESS, "Arguments are converted and checked before the start; what is wrong or missing is named."
+    ),
+    "process:model": Requirement(
+        PROCESS, "A tool's question to the model has one answer, in time, or the reason why there is none."
+    ),
+    "process:stopped": Requirement(PROCESS, "A program that has to end gets SIGTERM and a moment before it is killed."),
+    "process:credential": Requirement(PROCESS, "An operator's own credential arrives as a ready header."),
+    "published:releases": Requirement(PUBLISHED, "Tools of each release of the published SDK run unchanged."),
+    "published:repaired": Requirement(
+        PUBLISHED, "Context and tool_config arrive in every form, and a forgotten await is made up for."
+    ),
+    "published:strict": Requirement(PUBLISHED, "`compat: strict` is the published SDK exactly as it is."),
+    "published:files": Requirement(PUBLISHED, "Files keep type, description and folder, and names stay apart."),
+    "published:catalog": Requirement(
+        PUBLISHED, "The first paragraph is the description, and an artifact the name of a file."
+    ),
     "process:outputs": Requirement(
         PROCESS, "Output files come back with type and description; hostile ones are refused."
     ),

@@ -10,7 +10,7 @@ from tests.support.go_tool import go_toolset
 from tests.support.worker_mesh import WorkerMesh, broker_and_client, worker_in_process
 
 from toolmesh_broker.ports import Message
-from toolmesh_client import CallRequest, Secret
+from toolmesh_client import Call, CallRequest, Secret
 from toolmesh_contracts.envelopes.reply import Outcome, Status
 from toolmesh_contracts.envelopes.services import ModelReply, ModelRequest
 from toolmesh_contracts.errors import ErrorCode
@@ -27,6 +27,7 @@ async def go_mesh(folder: Path) -> AsyncIterator[WorkerMesh]:
         yield mesh
 
 
+@pytest.mark.requirement("process:arguments")
 async def test_go_tool_gets_values_of_its_strict_types(tmp_path: Path) -> None:
     """Text for numbers and truth values, whole floats and null are converted; what can't be is named, unstarted."""
     statuses: list[Status] = []
@@ -44,6 +45,7 @@ async def test_go_tool_gets_values_of_its_strict_types(tmp_path: Path) -> None:
     assert wrong.error.message == 'greet: times: "five" is not of type "integer"'
 
 
+@pytest.mark.requirement("process:results")
 async def test_go_results_have_their_outcome(tmp_path: Path) -> None:
     """Null is a success, one-line errors and panics are failures, and the model sees no path of the builder."""
     async with go_mesh(tmp_path) as mesh:
@@ -59,6 +61,7 @@ async def test_go_results_have_their_outcome(tmp_path: Path) -> None:
         assert (result.error.code, result.error.message) == (ErrorCode.TOOL_ERROR, message)
 
 
+@pytest.mark.requirement("process:outputs")
 async def test_go_artifacts_keep_their_type_both_ways(tmp_path: Path) -> None:
     """Files come in by path and by name; an object with `content: null` is the file of its name, with its type."""
     for name in ("one", "two", "three"):
@@ -79,29 +82,54 @@ async def test_go_artifacts_keep_their_type_both_ways(tmp_path: Path) -> None:
     assert (card.filename, card.mime_type, card.description) == ("card.txt", "text/x-greeting", "a card")
 
 
-async def test_stopped_go_tool_puts_things_away_first(tmp_path: Path) -> None:
-    """At its time limit and at a cancel it gets SIGTERM and a moment; one that does not listen is killed."""
+async def waiting(call: Call) -> AsyncIterator[Status]:
+    """Statuses of a call whose tool has come so far that it heeds SIGTERM."""
+    statuses = call.statuses()
+    async for status in statuses:
+        if status.text == "waiting":
+            return statuses
+    raise AssertionError("the tool never waited")
+
+
+@pytest.mark.requirement("process:stopped")
+async def test_go_tool_at_its_time_limit_puts_things_away_first(tmp_path: Path) -> None:
+    """It gets SIGTERM and a moment, and what it leaves then is kept; one that does not listen is killed."""
     statuses: list[Status] = []
     async with go_mesh(tmp_path) as mesh:
         late = await mesh.client.call("wait", on_status=statuses.append)
         deaf = await mesh.client.call("deaf")
-        call = await mesh.client.start(CallRequest(tool="wait"))
-        cancelled_statuses = call.statuses()
-        await anext(cancelled_statuses)
-        await call.cancel("enough")
-        cancelled = await call.result()
-        texts = [status.text async for status in cancelled_statuses]
     for result in (late, deaf):
         assert result.error is not None
         assert result.error.code is ErrorCode.SANDBOX_TIMEOUT
     assert statuses[-1].text == "put away"
-    assert "2 s" in (late.error.message if late.error else "")
+    assert "3 s" in (late.error.message if late.error else "")
     assert [artifact.filename for artifact in late.artifacts] == ["stopped.txt"]
-    assert cancelled.error is not None
-    assert cancelled.error.code is ErrorCode.CANCELLED
-    assert texts[-1] == "put away"
 
 
+@pytest.mark.requirement("process:stopped")
+async def test_cancelled_and_drained_go_tools_put_things_away_first(tmp_path: Path) -> None:
+    """A cancel, and a worker that is stopped and can't wait, send SIGTERM before they kill."""
+    toolset = await asyncio.to_thread(go_toolset, tmp_path / "toolset")
+    async with broker_and_client(tmp_path) as mesh:
+        async with worker_in_process(mesh, [toolset], drain_seconds=0.1):
+            call = await mesh.client.start(CallRequest(tool="stay"))
+            statuses = await waiting(call)
+            await call.cancel("enough")
+            cancelled = await call.result()
+            after_cancel = [status.text async for status in statuses]
+            call = await mesh.client.start(CallRequest(tool="stay"))
+            statuses = await waiting(call)
+        drained = await call.result()
+        after_drain = [status.text async for status in statuses]
+    assert [result.error.code for result in (cancelled, drained) if result.error] == [
+        ErrorCode.CANCELLED,
+        ErrorCode.WORKER_LOST,
+    ]
+    assert after_cancel[-1:] == ["put away"]
+    assert after_drain[-1:] == ["put away"]
+
+
+@pytest.mark.requirement("process:credential")
 async def test_static_credential_reaches_the_tool_as_header(tmp_path: Path) -> None:
     """Basic and bearer credentials of the reserved key `auth` arrive ready to use, and nobody else sees them."""
     async with go_mesh(tmp_path) as mesh:
@@ -124,6 +152,7 @@ async def test_static_credential_reaches_the_tool_as_header(tmp_path: Path) -> N
     assert none.data == {"headers": {}, "length": 0, "has_token": False}
 
 
+@pytest.mark.requirement("process:model")
 async def test_tool_asks_the_model_over_the_broker(tmp_path: Path) -> None:
     """The question arrives with its call; answer, refusal, silence and absence each end it, and in time."""
     asked: list[ModelRequest] = []

@@ -38,6 +38,7 @@ async def published_mesh(
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.requirement("published:releases")
 async def test_tools_of_every_release_run_unchanged(release: str, tmp_path: Path) -> None:
     """A function, a provider behind a console script, and one that its own SDK can't call; numbers come as text."""
     async with published_mesh(tmp_path, release, ["get_forecast", "get_alerts", "add"]) as mesh:
@@ -62,6 +63,7 @@ async def test_tools_of_every_release_run_unchanged(release: str, tmp_path: Path
     assert shown.entry.instructions == "Looks at the whole region."
 
 
+@pytest.mark.requirement("published:strict")
 async def test_strict_toolset_runs_as_the_package_alone(tmp_path: Path) -> None:
     """What the package can't call fails, the description is the whole docstring, and arguments are not converted."""
     async with published_mesh(tmp_path, NEWEST, ["get_forecast", "get_alerts", "add"], strict=True) as mesh:
@@ -76,6 +78,7 @@ async def test_strict_toolset_runs_as_the_package_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("release", ["0.1.0", NEWEST])
+@pytest.mark.requirement("published:files")
 async def test_artifacts_model_and_configuration_reach_a_published_tool(release: str, tmp_path: Path) -> None:
     """The client of the package speaks with our socket, and its files keep type, description, folder and number."""
     (tmp_path / "report.txt").write_text("soft words")
@@ -155,6 +158,7 @@ FAILURES: dict[str, tuple[ErrorCode, str, str]] = {
 }
 
 
+@pytest.mark.requirement("process:results")
 async def test_every_shape_of_a_published_result_has_its_outcome(tmp_path: Path) -> None:
     """Each row of the contract's tables of results and exit codes: no failure is a success, and no work is lost."""
     async with published_mesh(tmp_path, NEWEST, ["shapes"]) as mesh:
@@ -179,6 +183,7 @@ def shown(result: CallResult) -> str:
     return "" if result.error is None else result.error.message
 
 
+@pytest.mark.requirement("process:status")
 async def test_no_status_is_lost_or_glued(tmp_path: Path) -> None:
     """Two thousand statuses without a pause, one longer than a pipe takes at once, one that is no text: all arrive."""
     toolset = await asyncio.to_thread(published_toolset, tmp_path / "toolset", NEWEST, ["statuses"])

@@ -70,6 +70,7 @@ def files_call(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.requirement("published:repaired")
 def test_repaired_tools_get_all_that_they_ask_for(release: str, tmp_path: Path) -> None:
     """Whatever form the context has, or none, it and tool_config arrive, and no coroutine passes for a result."""
     told = answers(release, tmp_path, strict=False)
@@ -87,6 +88,7 @@ def test_repaired_tools_get_all_that_they_ask_for(release: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.requirement("published:repaired")
 def test_repaired_tools_advertise_only_what_models_send(release: str, tmp_path: Path) -> None:
     """No context or tool_config in the schema, `int | None` is an optional integer, and the whole first sentence shows."""
     told = answers(release, tmp_path, strict=False)
@@ -106,6 +108,7 @@ def test_repaired_tools_advertise_only_what_models_send(release: str, tmp_path: 
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.requirement("published:strict")
 def test_strict_mode_is_the_package_itself(release: str, tmp_path: Path) -> None:
     """Each form fails as the package alone has it fail, and what it serves works."""
     told = answers(release, tmp_path, strict=True)

@@ -76,6 +76,7 @@ def refusal(sent: Any, schema: dict[str, Any] | None = None, **more: Any) -> Too
         ("any", {"deep": ["5"]}, {"deep": ["5"]}),
     ],
 )
+@pytest.mark.requirement("process:arguments")
 def test_value_is_converted_where_the_schema_leaves_no_doubt(name: str, sent: Any, arrives: Any) -> None:
     """Models send numbers as text, lists as JSON text and whole numbers with a point; strict programs need the type."""
     (value,) = checked({name: sent}).values()
@@ -98,6 +99,7 @@ def test_value_is_converted_where_the_schema_leaves_no_doubt(name: str, sent: An
         ("pointed", [1, 2, 3], "pointed: [1,2,3] has more than 2 items"),
     ],
 )
+@pytest.mark.requirement("process:arguments")
 def test_value_that_can_not_be_meant_is_named(name: str, sent: Any, says: str) -> None:
     """The message has place, value and what is asked for; the hint lists what the tool takes."""
     error = refusal({name: sent})
@@ -106,6 +108,7 @@ def test_value_that_can_not_be_meant_is_named(name: str, sent: Any, says: str) -
     assert error.hint.startswith("it takes: text, whole")
 
 
+@pytest.mark.requirement("process:arguments")
 def test_every_missing_argument_is_named_at_once() -> None:
     """A model then sends the next call right."""
     schema = {**SCHEMA, "required": ["text", "whole"]}
@@ -114,6 +117,7 @@ def test_every_missing_argument_is_named_at_once() -> None:
     assert refusal({"text": "x"}, schema, strict=True).message == "tool: missing required argument whole"
 
 
+@pytest.mark.requirement("process:arguments")
 def test_null_for_an_optional_argument_means_absent() -> None:
     """Also where the tool would take null for a value of the wrong type; a required one stays and is named."""
     assert checked({"whole": None, "text": None, "maybe": None}) == {"maybe": None}
@@ -131,6 +135,7 @@ def test_null_for_an_optional_argument_means_absent() -> None:
         ({"type": "object", "properties": {"x": {}}, "patternProperties": {"^y": {}}}, {"x": 1, "y": 2}),
     ],
 )
+@pytest.mark.requirement("process:arguments")
 def test_unknown_argument_is_left_out_with_a_note(schema: dict[str, Any], kept: dict[str, int]) -> None:
     """Unless the schema is open: then it may be meant."""
     answer = rules(schema).check("tool", b'{"x": 1, "y": 2}', {})
@@ -163,6 +168,7 @@ def test_arguments_that_fit_arrive_byte_for_byte() -> None:
         (b"[1]", "no JSON object"),
     ],
 )
+@pytest.mark.requirement("process:arguments")
 def test_hostile_arguments_are_refused_in_bounds(data: bytes, says: str) -> None:
     """The worker looks no deeper than 64 levels, and never at a number without end."""
     error = refusal(data)
@@ -205,6 +211,7 @@ def test_pattern_of_an_author_can_not_stop_the_worker() -> None:
     assert "x" in refusal({"x": "a" * 5000 + "b"}, schema).message
 
 
+@pytest.mark.requirement("process:arguments")
 def test_strict_rules_leave_values_alone() -> None:
     """Under `compat: strict` only what is missing is refused, as the published host does it."""
     sent = {"whole": "5", "truth": None, "unknown": [1]}
@@ -226,6 +233,7 @@ def test_artifacts_that_came_along_fill_their_arguments() -> None:
     assert checked({"docs": "b.txt", "doc": "a.txt"}, schema, files=FILES, **artifacts)["docs"] == ["b.txt"]
 
 
+@pytest.mark.requirement("process:arguments")
 def test_artifact_that_did_not_come_along_is_refused() -> None:
     """Otherwise the tool would take the file's name for its content; each form of naming one is looked at."""
     schema = {"type": "object", "properties": {"doc": {}, "docs": {}, "rows": {}}}
@@ -250,6 +258,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from([*PROPERTIES, "unknown"]), VALUES, max_size=5))
+@pytest.mark.requirement("process:arguments")
 def test_checked_arguments_are_valid_or_refused(sent: dict[str, Any]) -> None:
     """Whatever is sent: it arrives as the schema says, and arrives the same when checked again; or it is refused."""
     made = rules()

@@ -30,6 +30,7 @@ from toolmesh_runtime.process.static_credential import static_credential
         (None, "", None),
     ],
 )
+@pytest.mark.requirement("process:credential")
 def test_static_credential_is_a_ready_header(auth: Any, token: str, header: str | None) -> None:
     """Only whole and one-line credentials; a sign-in's settings are none."""
     found = static_credential({"auth": auth})
@@ -62,6 +63,7 @@ def test_arguments_file_names_credential_and_socket() -> None:
     assert fields(f"/{'d' * 110}", serves_model=True)["ipc_socket"] == ""
 
 
+@pytest.mark.requirement("process:failures")
 def test_paths_of_the_machine_become_those_of_the_tool() -> None:
     """The longest folder counts, and a folder alone is a point."""
     hider = PathHider(
@@ -95,6 +97,7 @@ TRACE = 'Traceback (most recent call last):\n  File "/work/t.py", line 3, in f\n
         ("panic: boom | main.f | \t/home/builder/x.go:7", "panic", "panic: boom"),
     ],
 )
+@pytest.mark.requirement("process:failures")
 def test_error_of_a_published_sdk_is_told_without_its_trace(error: str, kind: str, message: str) -> None:
     """The whole message and its class for the model, everything for the operator's log."""
     returned = failed(error)
@@ -111,6 +114,7 @@ def test_error_of_a_published_sdk_is_told_without_its_trace(error: str, kind: st
         "<async_generator object f at 0x7f1>",
     ],
 )
+@pytest.mark.requirement("process:results")
 def test_unfinished_value_is_no_success(text: str) -> None:
     """Published SDKs write a forgotten await as a result; text that only speaks of one is text."""
     document = {"result": {"text": text, "data_objects": []}, "error": ""}

@@ -56,6 +56,7 @@ def serving(folder: Path, ask: AskModel = echo) -> Any:
     return model_socket(Workspace(folder, None), SOCKET, ask)
 
 
+@pytest.mark.requirement("process:model")
 async def test_question_has_its_answer_and_its_id(tmp_path: Path) -> None:
     """As the contract writes it; without a temperature it is 0.7, and many calls share a connection."""
     async with serving(tmp_path), connection(tmp_path) as client:
@@ -88,6 +89,7 @@ async def test_question_has_its_answer_and_its_id(tmp_path: Path) -> None:
         (request(user_prompt="refuse"), -32000),
     ],
 )
+@pytest.mark.requirement("process:model")
 async def test_each_bad_line_has_one_answer_that_is_an_error_object(tmp_path: Path, line: Any, code: int) -> None:
     """Published clients die of an error that is text, and wait for ever for one that does not come."""
     async with serving(tmp_path), connection(tmp_path) as client:
@@ -99,6 +101,7 @@ async def test_each_bad_line_has_one_answer_that_is_an_error_object(tmp_path: Pa
     assert good["result"] == {"text": "|after|0.7"}
 
 
+@pytest.mark.requirement("process:model")
 async def test_endless_line_has_one_answer_and_no_memory(tmp_path: Path) -> None:
     """The rest of the line is dropped, and the next one is served."""
     async with serving(tmp_path), connection(tmp_path) as client:
@@ -157,6 +160,7 @@ async def _one(folder: Path, number: int) -> str:
     return str(answer["result"]["text"])
 
 
+@pytest.mark.requirement("process:model")
 async def test_our_own_client_speaks_it(tmp_path: Path) -> None:
     """SDK and worker are two ends of one contract."""
     client = IPCClient(str(tmp_path / SOCKET), timeout_s=10)

@@ -13,6 +13,7 @@ BARE: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "strin
 ARGS = "Args:\n    city: City.\n    ctx: The context."
 
 
+@pytest.mark.requirement("published:catalog")
 def test_first_paragraph_is_the_description_and_nothing_else_is_lost() -> None:
     """A provider's whole docstring becomes one line and instructions."""
     said = ToolDescription(
@@ -24,6 +25,7 @@ def test_first_paragraph_is_the_description_and_nothing_else_is_lost() -> None:
     assert shown.instructions == "Only for Norway.\n\nReturns:\n    Text."
 
 
+@pytest.mark.requirement("published:catalog")
 def test_instructions_do_not_repeat_the_parameters() -> None:
     """A function's instructions are often nothing but the Args block."""
     assert presented(ToolDescription(description="X.", parameters=CITY, instructions=ARGS)).instructions == ""
@@ -59,6 +61,7 @@ def test_block_that_says_more_than_the_schema_stays(text: str) -> None:
         ("nonsense", {}, {"type": "string"}),
     ],
 )
+@pytest.mark.requirement("published:catalog")
 def test_artifact_is_advertised_as_the_name_of_a_file(before: Any, info: dict[str, Any], after: Any) -> None:
     """Whatever class the tool has inside; lists of objects that name files keep their form."""
     said = ToolDescription(
