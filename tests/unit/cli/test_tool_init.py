@@ -1,5 +1,6 @@
 """What `toolmesh tool init` writes and refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,12 @@ def test_what_is_there_is_never_touched(tmp_path: Path) -> None:
             write_scaffold(tmp_path / name, "function", "python")
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["notes.txt"]
     assert len(write_scaffold(tmp_path / "empty", "function", "python")) == 2
+
+
+def test_the_page_shows_what_is_written(tmp_path: Path) -> None:
+    """docs/writing-tools.md prints the scaffold of its first command, but for comments."""
+    page = (Path(__file__).parents[3] / "docs" / "writing-tools.md").read_text()
+    for path in write_scaffold(tmp_path / "greet", "function", "python"):
+        shown = page.partition(f"# tools/greet/{path.name}\n")[2].partition("```")[0].strip()
+        text = path.read_text() if path.suffix == ".py" else re.sub(r" *#.*", "", path.read_text())
+        assert text.partition('"""\n\n')[2].strip() == shown if path.suffix == ".py" else text.strip() == shown
