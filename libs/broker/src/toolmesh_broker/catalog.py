@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from toolmesh_broker.errors import BrokerError
+from toolmesh_broker.errors import BrokerError, BrokerTimeoutError
 from toolmesh_broker.ports import Broker, Change, Deleted, Entry, InitialDone
 from toolmesh_broker.task_scope import task_scope
 from toolmesh_contracts.envelopes.catalog import CatalogEntry
@@ -18,9 +18,11 @@ __all__ = ["CatalogPublisher", "CatalogTool", "CatalogView"]
 
 _log = logging.getLogger(__name__)
 
-_TTL_S: Final = 10.0
-_INTERVAL_S: Final = 3.0
+_TTL_S: Final = 20.0
+_INTERVAL_S: Final = 5.0
 _FAREWELL_S: Final = 3.0
+_PATIENCE_S: Final = 40.0
+"""For the first writing: two tries of the broker's whole time."""
 
 
 class CatalogPublisher:
@@ -35,6 +37,7 @@ class CatalogPublisher:
         self._published: set[str] = set()
         self._changed = asyncio.Event()
         self._in_step = asyncio.Event()
+        self._trouble = ""
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -57,9 +60,20 @@ class CatalogPublisher:
         self._in_step.clear()
         self._changed.set()
 
-    async def published(self) -> None:
-        """Wait until the broker has what was last set."""
-        await self._in_step.wait()
+    async def published(self, timeout_s: float = _PATIENCE_S) -> None:
+        """Wait until the broker has what was last set.
+
+        Raises:
+            BrokerTimeoutError: it could not be written in time; the message says why.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._in_step.wait()
+        except TimeoutError:
+            raise BrokerTimeoutError(
+                f"the catalog can't be written since {timeout_s:g} s: {self._trouble or 'the broker is slow'}",
+                hint="the namespace's streams have to be made first, as `toolmesh up --broker URL` does",
+            ) from None
 
     async def _keep_up(self) -> None:
         while True:
@@ -67,7 +81,11 @@ class CatalogPublisher:
             try:
                 await self._write()
             except BrokerError as error:
-                _log.debug("catalog not written: %s", error)
+                if not self._trouble:
+                    _log.warning("catalog not written, trying on: %s", error)
+                self._trouble = error.message
+            else:
+                self._trouble = ""
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._interval_s):
                     await self._changed.wait()
@@ -75,8 +93,8 @@ class CatalogPublisher:
     async def _write(self) -> None:
         wanted = dict(self._wanted)
         for key, value in wanted.items():
+            self._published.add(key)  # before: a write whose answer nobody waits for any more may have been stored
             await self._keyvalue.put(key, value, self._ttl_s)
-            self._published.add(key)
         await self._remove(self._published - wanted.keys())
         if not self._changed.is_set():
             self._in_step.set()
