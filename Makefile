@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test cases lint schemas cover sdk-cost clean
+.PHONY: help setup demo go test cases lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -58,6 +58,9 @@ cover: $(STAMP) go ## Run all tests and print each room's coverage.
 
 sdk-cost: $(STAMP) ## Print what importing the SDK costs, as CPU time.
 	@$(PYTHON) tests/load/sdk_import_cost.py
+
+sam-tools: $(STAMP) ## Run every form of a tool under each release of the published SDK, and count what fits.
+	@PYTHONPATH=. $(PYTHON) tests/load/sam_tools.py
 
 clean: ## Remove what the other targets made.
 	@rm -rf .venv .bootstrap .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
