@@ -4,7 +4,6 @@ It names secrets by path and holds none. `toolmesh up` writes it when it is read
 """
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -14,6 +13,7 @@ import msgspec
 from toolmesh_broker.errors import BrokerUnreachableError
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_client.errors import ProfileError
+from toolmesh_client.private_file import replace_private_file
 from toolmesh_client.settings import ClientSettings, Patience
 from toolmesh_client.tokens import TokenSource, development_tokens, environment_tokens, file_tokens
 from toolmesh_identity.errors import IdentityError
@@ -97,14 +97,7 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def write_profile(folder: Path, profile: ClientProfile) -> Path:
     """Write the profile (mode 0600) into `folder`, whole or not at all, and return its path."""
     path = folder / PROFILE_NAME
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{PROFILE_NAME}.")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(profile), indent=2) + b"\n")
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    replace_private_file(path, msgspec.json.format(msgspec.json.encode(profile), indent=2) + b"\n")
     return path
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.mesh_options import MeshOptions
-from toolmesh_cli.mesh_state import replace_file
+from toolmesh_client.private_file import replace_private_file
 from toolmesh_client.profile import ClientProfile, DevelopmentTokens
 from toolmesh_identity.development import DevelopmentIssuer
 
@@ -96,7 +96,8 @@ def client_profile(
 def write_config(folder: Path, name: str, config: Mapping[str, Any]) -> Path:
     """Write a part's configuration to `<folder>/<name>.yaml` (mode 0600), and return its path."""
     path = folder / f"{name}.yaml"
-    replace_file(path, _HEADER + yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+    text = _HEADER + yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    replace_private_file(path, text.encode())
     return path
 
 

@@ -1,15 +1,14 @@
 """What other commands need to know of a running mesh, besides the client's profile."""
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from toolmesh_client.private_file import replace_private_file
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
-__all__ = ["MeshState", "read_state", "replace_file", "write_state"]
+__all__ = ["MeshState", "read_state", "write_state"]
 
 _STATE_NAME: Final = "mesh.json"
 
@@ -25,7 +24,8 @@ class MeshState(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_state(data_folder: Path, state: MeshState) -> None:
     """Tell other commands of this mesh."""
-    replace_file(data_folder / _STATE_NAME, msgspec.json.format(msgspec.json.encode(state), indent=2).decode() + "\n")
+    content = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+    replace_private_file(data_folder / _STATE_NAME, content)
 
 
 def read_state(data_folder: Path) -> MeshState:
@@ -43,15 +43,3 @@ def read_state(data_folder: Path) -> MeshState:
             code=ErrorCode.BROKER_UNREACHABLE,
             hint="start it with `toolmesh up`",
         ) from error
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file (mode 0600), whole or not at all."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
