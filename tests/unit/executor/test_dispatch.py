@@ -10,9 +10,11 @@ from tests.support.scripted_worker import Behaviour, Job, ScriptedWorker, echo
 from tests.support.tool_client import NAMESPACE, memory_mesh
 
 from toolmesh_client import CallResult
+from toolmesh_contracts.config_problems import ConfigError
 from toolmesh_contracts.envelopes.reply import Outcome, Result, Status
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.sealed_config import merge_config, sealing_context
+from toolmesh_executor.agent_dispatcher import agent_dispatcher
 from toolmesh_executor.agent_files import load_agents
 from toolmesh_executor.dispatch import Dispatcher, DispatchError, TokenVerifier
 from toolmesh_executor.registry import build_registry
@@ -206,3 +208,17 @@ async def test_a_token_of_one_agent_is_refused_for_another(tmp_path: Path) -> No
         own = setup.issuer.token("ada", ("*",), audience=NAMESPACE, agent="weather_agent")
         assert (await setup.dispatcher.dispatch("weather_agent", "city_forecast", b"{}", own)).ok
         assert [job.invocation.caller.agent for job in jobs] == ["weather_agent"]
+
+
+async def test_one_agent_can_be_called_from_its_file_alone(tmp_path: Path) -> None:
+    """As the executor would; a file that can't be used is told only where the agent is in no other one."""
+    broken, good = tmp_path / "broken.yaml", tmp_path / "agent.yaml"
+    broken.write_text("agents: 3\n")
+    async with dispatching(tmp_path) as setup:
+        files, verifier = [good, broken], setup.dispatcher._verifier
+        environment = {"PASSWORD": "hunter2"}
+        client = setup.dispatcher._client
+        dispatcher = agent_dispatcher("weather_agent", files, client, verifier, environment)
+        assert (await dispatcher.dispatch("weather_agent", "city_forecast", b"{}", setup.token("*"))).ok
+        with pytest.raises(ConfigError, match=r"broken\.yaml"):
+            agent_dispatcher("other_agent", files, client, verifier, environment)

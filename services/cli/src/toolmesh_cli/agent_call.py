@@ -7,12 +7,10 @@ from pathlib import Path
 from toolmesh_cli.agent_files import find_agent_files
 from toolmesh_cli.mesh_connection import MeshConnection, development_tokens_of
 from toolmesh_client.result import CallResult
-from toolmesh_contracts.config_problems import ConfigError
 from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_executor.agent_files import load_agents
+from toolmesh_executor.agent_dispatcher import agent_dispatcher
 from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
-from toolmesh_executor.registry import build_registry
 from toolmesh_identity.development import DevelopmentIssuer
 
 __all__ = ["AgentCaller", "agent_caller"]
@@ -47,9 +45,6 @@ def agent_caller(agent: str, files: Sequence[Path], mesh: MeshConnection) -> Age
         ToolmeshError: there are no files, or none has this agent.
     """
     issuer = DevelopmentIssuer(Path(development_tokens_of(mesh.profile, "--agent").folder))
-    loaded = load_agents(find_agent_files(files), mesh.profile.namespace, os.environ)
-    if agent not in loaded.agents and loaded.problems:
-        raise ConfigError(loaded.problems)
     if not files:
         raise ToolmeshError(
             "no agent files are known",
@@ -57,4 +52,5 @@ def agent_caller(agent: str, files: Sequence[Path], mesh: MeshConnection) -> Age
             hint="add --agents FILE, or start the mesh with `toolmesh up --agents FILE`",
         )
     verifier = TokenVerifier(keys=issuer.issuer_public_keys(), namespace=mesh.profile.namespace, issuer=issuer.name)
-    return AgentCaller(agent, Dispatcher(build_registry(loaded.agents.values()), mesh.client, verifier), mesh)
+    dispatcher = agent_dispatcher(agent, find_agent_files(files), mesh.client, verifier, os.environ)
+    return AgentCaller(agent, dispatcher, mesh)
