@@ -166,17 +166,6 @@ async def test_the_first_stored_result_stays(kind: str, tmp_path: Path) -> None:
         assert await results.read(POOL, CALL) == _result("first")
 
 
-async def test_a_waiting_successor_gets_a_result_stored_later(kind: str, tmp_path: Path) -> None:
-    """Watching the key before the result is there, and after."""
-    async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("a") as a, brokers.connect("b") as b:
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-            waiting = group.create_task(StoredResults(a).wait(POOL, CALL))
-            await asyncio.sleep(0)
-            await StoredResults(b).store(POOL, _result(), deadline_ms=deadline_in(60))
-        assert waiting.result() == _result()
-        assert await StoredResults(a).wait(POOL, CALL) == _result()
-
-
 # -- replies
 
 

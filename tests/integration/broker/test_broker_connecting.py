@@ -124,7 +124,7 @@ async def test_unusable_settings_are_refused_with_their_name(more: dict[str, obj
 
 def test_secrets_are_not_in_the_settings_text() -> None:
     """A settings object that ends up in a log gives nothing away."""
-    settings = _settings("nats://x", password="hunter2", token="hunter3", nkey_seed="SUHUNTER4")
+    settings = _settings("nats://x", password="hunter2", token="hunter3")
     assert "hunter" not in repr(settings).lower()
 
 
@@ -140,7 +140,7 @@ async def test_user_and_password_and_token_are_accepted(tmp_path: Path) -> None:
         assert await _works(_settings(server.url, token="s3cret"))
 
 
-async def test_an_nkey_seed_is_accepted_from_file_and_text(tmp_path: Path) -> None:
+async def test_an_nkey_seed_file_is_accepted(tmp_path: Path) -> None:
     """The server knows the public key only."""
     seed = nkeys.encode_seed(bytes(range(32)), nkeys.PREFIX_BYTE_USER)
     public = nkeys.from_seed(bytearray(seed)).public_key.decode()
@@ -148,7 +148,6 @@ async def test_an_nkey_seed_is_accepted_from_file_and_text(tmp_path: Path) -> No
     seed_file.write_bytes(seed + b"\n")
     async with nats_server(tmp_path / "n", f"authorization {{ users: [ {{ nkey: {public} }} ] }}") as server:
         assert await _works(_settings(server.url, nkey_seed_file=seed_file))
-        assert await _works(_settings(server.url, nkey_seed=seed.decode()))
 
 
 async def test_a_credentials_file_is_sent_as_jwt_and_signature(tmp_path: Path) -> None:
@@ -238,15 +237,13 @@ async def test_tls_verifies_the_server_and_the_server_verifies_us(tmp_path: Path
         good = TlsSettings(ca_file=authority.file, certificate_file=ours, key_file=our_key)
         assert await _works(_settings(server.url, tls=good))
         assert await _works(_settings(server.url.replace("nats://", "tls://"), tls=good))
-        named = TlsSettings(ca_file=authority.file, certificate_file=ours, key_file=our_key, server_name="server")
-        assert await _works(_settings(server.url, tls=named))
-        for bad in (
-            TlsSettings(ca_file=authority.file),
-            TlsSettings(certificate_file=ours, key_file=our_key),
-            TlsSettings(ca_file=authority.file, certificate_file=ours, key_file=our_key, server_name="other"),
+        for url, tls in (
+            (server.url, TlsSettings(ca_file=authority.file)),
+            (server.url, TlsSettings(certificate_file=ours, key_file=our_key)),
+            (server.url.replace("127.0.0.1", "localhost"), good),  # a name that the certificate does not have
         ):
             with pytest.raises(BrokerUnreachableError):
-                async with asyncio.timeout(10), connect(_settings(server.url, tls=bad, connect_timeout_s=1)):
+                async with asyncio.timeout(10), connect(_settings(url, tls=tls, connect_timeout_s=1)):
                     pass
 
 

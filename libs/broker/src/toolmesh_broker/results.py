@@ -2,7 +2,7 @@
 
 from toolmesh_broker.errors import KeyExistsError
 from toolmesh_broker.ledger import KEPT_AFTER_DEADLINE_S
-from toolmesh_broker.ports import Broker, Entry
+from toolmesh_broker.ports import Broker
 from toolmesh_broker.ttl import seconds_until
 from toolmesh_contracts.envelopes.reply import Result
 from toolmesh_contracts.wire import decode, encode
@@ -34,11 +34,3 @@ class StoredResults:
         """Return a call's stored result."""
         entry = await self._keyvalue.get(self._subjects.call_key(pool, invocation))
         return decode(Result, entry.value) if entry is not None else None
-
-    async def wait(self, pool: str, invocation: str) -> Result:
-        """Wait until the call has a stored result; bound it with a timeout of your own."""
-        async with self._keyvalue.watch(self._subjects.call_key(pool, invocation)) as watch:
-            while True:
-                change = await anext(watch)
-                if isinstance(change, Entry):
-                    return decode(Result, change.value)

@@ -14,8 +14,6 @@ class TlsSettings:
     """PEM of the authorities to trust; None trusts the system's."""
     certificate_file: Path | None = None
     key_file: Path | None = None
-    server_name: str | None = None
-    """Name the certificate must have, if not the URL's host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +31,6 @@ class ConnectionSettings:
     credentials_file: Path | None = None
     """A `.creds` file: a user's JWT and seed."""
     nkey_seed_file: Path | None = None
-    nkey_seed: str | None = field(default=None, repr=False)
     tls: TlsSettings | None = None
     """None means no TLS, unless a URL begins with `tls://`."""
     connect_timeout_s: float = 10.0

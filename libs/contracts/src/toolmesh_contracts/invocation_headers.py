@@ -1,7 +1,6 @@
 """The headers of an invocation: all that a worker needs to decide whether to read the body."""
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -11,16 +10,10 @@ from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.errors import MalformedMessageError, UnsupportedSchemaError
 from toolmesh_contracts.wire import schema_name
 
-__all__ = ["InvocationHeaders", "message_ttl"]
+__all__ = ["InvocationHeaders"]
 
 _DEADLINE = re.compile(r"[0-9]{1,15}")
 _SCHEMA: Final = schema_name(Invocation)
-
-
-def message_ttl(deadline_ms: int, now_ms: int | None = None) -> str:
-    """Return the value of `Nats-TTL`: whole seconds to the deadline, rounded up, at least 1."""
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    return str(max(1, -(-(deadline_ms - now) // 1000)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +30,7 @@ class InvocationHeaders:
     traceparent: str = ""
 
     def to_headers(self) -> dict[str, str]:
-        """Return the message's headers, but for `Nats-TTL`, which the publisher adds with `message_ttl`."""
+        """Return the message's headers, but for `Nats-TTL`, which the broker library adds."""
         values = {
             headers.MESSAGE_ID: self.invocation,
             headers.SCHEMA: _SCHEMA,

@@ -95,10 +95,6 @@ class Subjects:
         """Return the filter of all replies to one executor."""
         return self._subject("reply", "*", validate_identifier("executor", executor), "*")
 
-    def replies_from(self, pool: str) -> str:
-        """Return the filter of all replies that a pool's workers send."""
-        return self._subject("reply", validate_pool(pool), ">")
-
     def parse_reply(self, subject: str) -> ReplySubject:
         """Split a reply's subject; ValueError if it is none of this namespace."""
         parts = subject.split(".")

@@ -53,10 +53,7 @@ def client_options(settings: ConnectionSettings, inbox_prefix: str) -> dict[str,
         **_credentials(settings),
     }
     if requires_tls(settings):
-        tls = settings.tls or TlsSettings()
-        options["tls"] = _tls_context(tls)
-        if tls.server_name:
-            options["tls_hostname"] = tls.server_name
+        options["tls"] = _tls_context(settings.tls or TlsSettings())
     return options
 
 
@@ -78,8 +75,6 @@ def _credentials(settings: ConnectionSettings) -> dict[str, Any]:
         kinds["credentials file"] = {"user_credentials": str(settings.credentials_file)}
     if settings.nkey_seed_file is not None:
         kinds["nkey seed file"] = {"nkeys_seed": str(settings.nkey_seed_file)}
-    if settings.nkey_seed is not None:
-        kinds["nkey seed"] = {"nkeys_seed_str": settings.nkey_seed}
 
     if len(kinds) > 1:
         raise BrokerRefusedError(f"several broker credentials are given: {', '.join(kinds)}", hint="give one")
