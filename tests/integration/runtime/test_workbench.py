@@ -219,3 +219,13 @@ def test_places_without_tools_are_named(tmp_path: Path) -> None:
         find_entries(tmp_path)
     with pytest.raises(ToolmeshError, match="is not there"):
         find_entries(tmp_path / "gone.py")
+
+
+def test_a_manifest_beside_a_program_that_is_none_of_ours_is_told_of_and_no_obstacle(tmp_path: Path) -> None:
+    """Other systems have files of that name; a broken one of ours is named in the same way."""
+    (tmp_path / "manifest.yaml").write_text("kind: Deployment\n")
+    (tmp_path / "alone.py").write_text(PLAIN.format(name="alone", sleep=0))
+    found = find_entries(tmp_path / "alone.py")
+    assert [entry.is_alone for entry in found.entries] == [True]
+    assert all("manifest.yaml" in str(problem) for problem in found.problems)
+    assert found.problems

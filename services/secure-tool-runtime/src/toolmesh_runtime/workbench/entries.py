@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from toolmesh_contracts.config_problems import Problem
+from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, ToolManifest, load_manifest
 from toolmesh_runtime.toolsets.locate import (
@@ -76,14 +76,20 @@ def find_entries(place: Path) -> Found:
             code=ErrorCode.INVALID_CONFIGURATION,
             hint="give a program, a manifest, or a folder with a manifest.yaml; `toolmesh tool init NAME` makes one",
         )
+    problems: list[Problem] = []
     for folder in place.absolute().parents[:2]:
         if (folder / MANIFEST_NAME).is_file():
-            found = _of_manifests([load_manifest(folder / MANIFEST_NAME)])
+            try:
+                found = _of_manifests([load_manifest(folder / MANIFEST_NAME)])
+            except ConfigError as error:
+                problems += error.problems  # it may be something else's manifest
+                continue
             own = tuple(entry for entry in found.entries if _is(entry, place))
             if own:
                 return Found(own, (), found.manifests)
     alone = ToolManifest(executable=place.name, tool_dir=".")
-    return Found((Entry(name="", manifest=alone, path=place, program=lone_program(place)),))
+    entry = Entry(name="", manifest=alone, path=place, program=lone_program(place))
+    return Found((entry,), tuple(problems))
 
 
 def _of_manifests(manifests: Iterable[Manifest]) -> Found:
