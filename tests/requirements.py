@@ -141,6 +141,9 @@ REQUIREMENTS = {
     "declared:confined": Requirement(
         DECLARED_PLACE, "Declared tools run under their own strict profile, or not at all."
     ),
+    "declared:alone": Requirement(
+        "docs/declared-tools.md", "An author runs and checks declared tools without a server."
+    ),
     "declared:turn": Requirement(TURNS, "Calls of a turn find each other's files, on whatever worker they run."),
     "up:one-command": Requirement(
         OPERATING, "`toolmesh up` starts everything, keeps it running, and drains on Ctrl-C."

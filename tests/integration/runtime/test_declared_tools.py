@@ -1,6 +1,7 @@
 """Declared tools through a broker and real workers: packages, scopes, files, and workspaces that last for a turn."""
 
 import asyncio
+import json
 import os
 import time
 from contextlib import AsyncExitStack
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.agent_folder import agent_folder
+from tests.support.running_mesh import run_toolmesh
 from tests.support.worker_mesh import broker_and_client, worker_in_process
 
 from toolmesh_client.errors import InvalidArgumentsError
@@ -15,6 +17,7 @@ from toolmesh_client.request import CallRequest
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.errors import ErrorCode
 
+EXAMPLE = Path(__file__).parents[3] / "examples" / "library_desk"
 TURN_TOOLS = {
     "keep": 'read word; echo "$word" >> "$HOME/kept"; mkdir -p "$HOME/deep/er"; ln -sf ../kept "$HOME/deep/link"',
     "show": 'cat "$HOME/deep/link" 2>/dev/null || echo nothing',
@@ -237,6 +240,32 @@ async def test_the_command_runs_as_nobody_else(tmp_path: Path) -> None:
         assert all(61_184 <= owner < 65_534 for owner in owners)
     else:
         assert set(owners) == {os.getuid()}
+
+
+async def test_the_example_folder_works(tmp_path: Path) -> None:
+    """Books by a word, and a reading list that grows within a turn and comes back as a file."""
+    async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [EXAMPLE]):
+        found = await mesh.client.call("find_books", {"word": "otter"})
+        first = await mesh.client.call("reading_list", {"title": "The Water Rats"}, turn="t")
+        second = await mesh.client.call("reading_list", {"title": "Bread in Nine Ways"}, turn="t")
+        listed = b"".join([chunk async for chunk in mesh.client.open_artifact(second.artifacts[0])])
+
+    assert [book["shelf"] for book in json.loads(found.message)] == ["nature"]
+    assert first.message == "1 on the list: The Water Rats\n"
+    assert second.message == "2 on the list: The Water Rats, Bread in Nine Ways\n"
+    assert listed == b"The Water Rats\nBread in Nine Ways\n"
+
+
+@pytest.mark.requirement("declared:alone")
+async def test_a_declared_tool_runs_without_a_server(tmp_path: Path) -> None:
+    """`tool run` gives it the sandbox that a worker would; what is wrong with others is told."""
+    agent = agent_folder(tmp_path / "a", {"fine": 'echo "$VESSEL_OUTBOX"', "bad": "true"}, more={"bad": "x = 1"})
+    ran = await run_toolmesh("tool", "run", str(agent), "--json")
+    checked = await run_toolmesh("tool", "validate", str(agent))
+
+    assert json.loads(ran.stdout)["message"] == "/outbox\n"
+    assert "bad.toml" in ran.stderr
+    assert (checked.code, "usable tools: fine" in checked.stdout) == (2, True), checked
 
 
 def _owners(command: bytes) -> list[int]:

@@ -8,6 +8,7 @@ import pytest
 from toolmesh_cli.tool_init import write_scaffold
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.manifest import load_manifest
+from toolmesh_contracts.vessel import load_vessel
 
 
 @pytest.mark.parametrize("name", ["greet", "two-words", "class", "Match"])
@@ -44,7 +45,10 @@ def test_a_scaffold_is_a_sound_manifest_and_a_program(
         ("a b", "function", "python", "is not allowed"),
         ("web_request", "function", "python", "built-in tool"),
         ("peer_x", "function", "python", "other agents"),
-        ("fine", "declared", "python", "--style 'declared' is not known"),
+        ("fine", "novel", "python", "--style 'novel' is not known"),
+        ("two-words", "declared", "python", "declared tool name 'two-words' is not allowed"),
+        ("read_file", "declared", "python", "built-in tool"),
+        ("fine", "declared", "go", "there is no declared in go"),
         ("fine", "function", "rust", "--lang 'rust' is not known"),
         ("fine", "provider", "go", "there is no provider in go"),
     ],
@@ -79,3 +83,13 @@ def test_the_page_shows_what_is_written(tmp_path: Path) -> None:
         shown = page.partition(f"# tools/greet/{path.name}\n")[2].partition("```")[0].strip()
         text = path.read_text() if path.suffix == ".py" else re.sub(r" *#.*", "", path.read_text())
         assert text.partition('"""\n\n')[2].strip() == shown if path.suffix == ".py" else text.strip() == shown
+
+
+def test_a_declared_scaffold_is_a_sound_agent_folder(tmp_path: Path) -> None:
+    """One tool, whose program compiles."""
+    write_scaffold(tmp_path / "greeter", "declared", "python")
+
+    vessel = load_vessel(tmp_path / "greeter")
+    assert (list(vessel.tools), vessel.problems) == (["greeter"], ())
+    program = tmp_path / "greeter" / "tools" / "greeter.py"
+    compile(program.read_text(), str(program), "exec")

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from tests.support.agent_folder import agent_folder
+
 from toolmesh_executor.agent_files import load_agents
+from toolmesh_executor.registry import build_registry
 
 GOOD = "agent_name: {name}\ntools: []\n"
 
@@ -49,3 +52,23 @@ def test_an_agent_of_another_namespace_is_left_out(tmp_path: Path) -> None:
     loaded = load_agents([tmp_path / "a.yaml"], "demo", {})
     assert loaded.agents == {}
     assert "namespace 'other'" in str(loaded.problems[0])
+
+
+def test_an_agent_folder_is_an_agent_of_its_name(tmp_path: Path) -> None:
+    """Its declared tools are its tools; a broken one is told, and the others stay."""
+    folder = agent_folder(tmp_path / "guide", {"one": "true", "two": "true", "bad": "true"}, more={"bad": "x = 1"})
+    (agent,) = build_registry(load_agents([folder], "demo", {}).agents.values()).values()
+    assert agent.agent == "guide"
+    assert list(agent.tools) == ["one", "two"]
+    (problem,) = agent.problems
+    assert "bad.toml" in problem.message
+
+
+def test_an_agent_folder_whose_name_can_be_no_agents_is_told(tmp_path: Path) -> None:
+    """And one whose vessel.toml is broken."""
+    agent_folder(tmp_path / "a b", {"one": "true"})
+    agent_folder(tmp_path / "broken", {"one": "true"}, vessel="workdir = 1")
+    loaded = load_agents([tmp_path / "a b", tmp_path / "broken"], "demo", {})
+    assert loaded.agents == {}
+    assert "rename it" in str(loaded.problems[0])
+    assert "workdir" in str(loaded.problems[1])

@@ -23,6 +23,7 @@ from toolmesh_contracts.tool_places import VESSEL_NAME
 
 __all__ = [
     "AGENT_INSIDE",
+    "DECLARED_NAME",
     "DEFAULT_SCOPE",
     "PACKAGE_PLACEHOLDER",
     "DeclaredTool",
@@ -47,7 +48,9 @@ AGENT_INSIDE: Final = PurePosixPath("/agent")
 DEFAULT_SCOPE: Final = "tools:read"
 """Scope of a tool that names none."""
 
-_NAME: Final = r"[a-z][a-z0-9_]{0,62}"
+DECLARED_NAME: Final = r"[a-z][a-z0-9_]{0,62}"
+"""A declared tool's name, to be matched as a whole."""
+
 _SCOPE: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 _WORKSPACES: Final = ("/work", "/workspace")
 _TAKEN_TARGETS: Final = (
@@ -57,7 +60,7 @@ _TAKEN_TARGETS: Final = (
 
 
 def _name(text: str) -> str:
-    if not re.fullmatch(_NAME, text):
+    if not re.fullmatch(DECLARED_NAME, text):
         raise ValueError("a name is 1 to 63 lowercase letters, digits and underscores, and starts with a letter")
     if reason := declared_reserved_reason(text):
         raise ValueError(f"{reason}; choose another name")

@@ -16,7 +16,8 @@ _Config = Annotated[
     typer.Option(help="The operator's settings (tool_config): a JSON object, or a file.", metavar="JSON|FILE"),
 ]
 _Place = Annotated[
-    Path, typer.Argument(help="A program, a manifest, or a folder with a manifest.", metavar="FILE|FOLDER")
+    Path,
+    typer.Argument(help="A program, a manifest, a folder with a manifest, or an agent folder.", metavar="FILE|FOLDER"),
 ]
 _Tool = Annotated[str | None, typer.Option("--tool", help="Which tool, where there are several.", metavar="NAME")]
 _Profile = Annotated[
@@ -49,6 +50,7 @@ def _without_command(context: typer.Context) -> None:
 Examples:
   toolmesh tool init greet
   toolmesh tool init tools/text --style provider
+  toolmesh tool init agents/greeter --style declared
   toolmesh tool init checksum --lang go"""
 )
 def init(
@@ -58,9 +60,9 @@ def init(
     style: Annotated[
         str,
         typer.Option(
-            help="function (one tool), or provider (several tools that share code).",
+            help="function (one tool), provider (several tools that share code), or declared (a command).",
             metavar="STYLE",
-            autocompletion=one_of("function", "provider"),
+            autocompletion=one_of("function", "provider", "declared"),
         ),
     ] = "function",
     lang: Annotated[
@@ -126,7 +128,9 @@ def validate(
     places: Annotated[
         list[Path],
         typer.Argument(
-            help="Toolset folders, folders of them, manifests or programs.", metavar="FOLDER...", show_default=False
+            help="Toolset folders, agent folders, folders of them, manifests or programs.",
+            metavar="FOLDER...",
+            show_default=False,
         ),
     ],
     allow_unsandboxed: AllowUnsandboxed = False,

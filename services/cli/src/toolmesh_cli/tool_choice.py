@@ -7,11 +7,13 @@ from typing import Any
 from toolmesh_cli.terminal import Terminal
 from toolmesh_contracts.config_problems import nearest
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
+from toolmesh_runtime.workbench.agent_entries import read_agent_entries
 from toolmesh_runtime.workbench.bench import Bench
 from toolmesh_runtime.workbench.entries import Entry, find_entries
 
-__all__ = ["choose_entries", "describe_chosen"]
+__all__ = ["choose_declared", "choose_entries", "describe_chosen"]
 
 
 def choose_entries(place: Path, tool: str | None, terminal: Terminal) -> tuple[Entry, ...]:
@@ -32,6 +34,23 @@ def choose_entries(place: Path, tool: str | None, terminal: Terminal) -> tuple[E
         names = [entry.name for entry in found.entries]
         raise _no_tool(str(place), tool, names)
     return entries
+
+
+def choose_declared(folder: Path, tool: str | None, bench: Bench, terminal: Terminal) -> DeclaredTool:
+    """Return the one declared tool of an agent folder that is meant; tell of what is wrong with the others.
+
+    Raises:
+        ToolmeshError: there are several and none was named, or not this one.
+    """
+    found = read_agent_entries(folder, bench)
+    for problem in found.problems:
+        terminal.warning(str(problem))
+    if tool is None and len(found.tools) > 1:
+        raise _several(list(found.tools))
+    name = tool or next(iter(found.tools), "")
+    if name not in found.tools:
+        raise _no_tool(str(folder), tool, list(found.tools))
+    return found.tools[name]
 
 
 async def describe_chosen(

@@ -1,6 +1,7 @@
 """`toolmesh tool init`: a folder with a tool that works at once."""
 
 import keyword
+import re
 import shlex
 from collections.abc import Mapping
 from importlib.resources import files
@@ -11,15 +12,21 @@ from toolmesh_cli import exit_codes
 from toolmesh_cli.terminal import Terminal
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.names import validate_tool_name
-from toolmesh_contracts.reserved import reserved_reason
+from toolmesh_contracts.reserved import declared_reserved_reason, reserved_reason
+from toolmesh_contracts.vessel import DECLARED_NAME
 
 __all__ = ["run_init", "write_scaffold"]
 
-_STYLES: Final = ("function", "provider")
+_STYLES: Final = ("function", "provider", "declared")
 _LANGUAGES: Final = ("python", "go")
 _FILES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     ("python", "function"): {"manifest.yaml": "function.yaml", "@name@.py": "function.py.txt"},
     ("python", "provider"): {"manifest.yaml": "provider.yaml", "@name@.py": "provider.py.txt"},
+    ("python", "declared"): {
+        "vessel.toml": "vessel.toml",
+        "tools/@name@.toml": "declared.toml",
+        "tools/@name@.py": "declared.py.txt",
+    },
     ("go", "function"): {"manifest.yaml": "go.yaml", "main.go": "main.go.txt", "go.mod": "go.mod.txt"},
 }
 """The files of each scaffold: name in the new folder, and template."""
@@ -55,10 +62,8 @@ def write_scaffold(place: Path, style: str, language: str) -> list[Path]:
     Raises:
         ToolmeshError: the name is not allowed or reserved, the folder has something in it, or no such scaffold exists.
     """
-    name = validate_tool_name(place.name)
-    if reason := reserved_reason(name):
-        raise ToolmeshError(reason, code=ErrorCode.INVALID_NAME, hint="choose another name")
     templates = _templates(style, language)
+    name = _checked_name(place.name, style)
     if place.is_dir() and any(place.iterdir()):
         raise _refused(f"{place} is there and not empty", "choose another name, or empty the folder")
     if place.exists() and not place.is_dir():
@@ -68,10 +73,23 @@ def write_scaffold(place: Path, style: str, language: str) -> list[Path]:
     for filename, template in templates.items():
         text = (files("toolmesh_cli") / "scaffolds" / template).read_text(encoding="utf-8")
         path = place / _filled(filename, name)
+        path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(_filled(text, name))
         written.append(path)
     return written
+
+
+def _checked_name(name: str, style: str) -> str:
+    if style != "declared":
+        reason = reserved_reason(validate_tool_name(name))
+    elif re.fullmatch(DECLARED_NAME, name):
+        reason = declared_reserved_reason(name)
+    else:
+        reason = f"declared tool name {name!r} is not allowed: lowercase letters, digits and `_`, a letter first"
+    if reason:
+        raise ToolmeshError(reason, code=ErrorCode.INVALID_NAME, hint="choose another name")
+    return name
 
 
 def _templates(style: str, language: str) -> Mapping[str, str]:
@@ -79,7 +97,10 @@ def _templates(style: str, language: str) -> Mapping[str, str]:
         if value not in allowed:
             raise _refused(f"{option} {value!r} is not known", f"use {' or '.join(allowed)}")
     if (language, style) not in _FILES:
-        raise _refused(f"there is no {style} in {language}", "leave --style out: main.go lists its tools in one place")
+        cure = "leave --style out: main.go lists its tools in one place"
+        if style == "declared":
+            cure = "leave --lang out, and name your program in `command`"
+        raise _refused(f"there is no {style} in {language}", cure)
     return _FILES[language, style]
 
 

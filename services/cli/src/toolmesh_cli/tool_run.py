@@ -16,10 +16,12 @@ from toolmesh_cli.failures import describe
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.tool_artifacts import bind_artifacts
-from toolmesh_cli.tool_choice import choose_entries, describe_chosen
+from toolmesh_cli.tool_choice import choose_declared, choose_entries, describe_chosen
 from toolmesh_cli.tool_settings import read_settings
 from toolmesh_client.result import CallResult, load_result
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE
 from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_contracts.tool_places import is_agent_folder
 from toolmesh_runtime.workbench.payload_folder import PayloadFolder
 from toolmesh_runtime.workbench.single_run import LOCAL_POOL, SingleRun, run_once
 
@@ -85,6 +87,12 @@ async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFo
             for line in text[-_SHOWN_BYTES:].decode(errors="replace").splitlines():
                 terminal.line(f"{terminal.paint(name, Colour.FAINT)}  {visible(line)}")
 
+    if is_agent_folder(options.place):
+        async with author_bench(terminal, sandboxed=options.sandboxed, profile=DECLARED_PROFILE) as bench:
+            declared = await asyncio.to_thread(choose_declared, options.place, options.tool, bench, terminal)
+            run = SingleRun(tool=declared, arguments=arguments)
+            result = await run_once(run, bench.confinement, payloads, on_status, _ignore_output)
+        return await load_result(result, LOCAL_POOL, payloads, payloads.bucket, _MAX_RESULT_BYTES)
     config = read_settings(options.config)
     entries = choose_entries(options.place, options.tool, terminal)
     async with author_bench(terminal, sandboxed=options.sandboxed, profile=options.profile) as bench:
@@ -93,6 +101,10 @@ async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFo
         run = SingleRun(tool=tool, arguments=complete, config=config or {}, artifacts=files)
         result = await run_once(run, bench.confinement, payloads, on_status, on_output)
     return await load_result(result, LOCAL_POOL, payloads, payloads.bucket, _MAX_RESULT_BYTES)
+
+
+def _ignore_output(_stdout: bytes, _stderr: bytes) -> None:
+    """A declared tool's output is its result."""
 
 
 async def _save(

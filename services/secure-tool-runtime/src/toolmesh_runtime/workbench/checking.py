@@ -12,9 +12,11 @@ from toolmesh_contracts.document import Document
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.manifest import Manifest
+from toolmesh_contracts.tool_places import sort_places
 from toolmesh_contracts.yaml_document import read_yaml
 from toolmesh_runtime.process.confinement import TOOLSET_INSIDE
 from toolmesh_runtime.toolsets.locate import Program
+from toolmesh_runtime.workbench.agent_entries import read_agent_entries
 from toolmesh_runtime.workbench.bench import Bench
 from toolmesh_runtime.workbench.entries import Entry, Found, find_entries
 from toolmesh_runtime.workbench.schema_faults import schema_faults
@@ -23,6 +25,8 @@ from toolmesh_sandbox.errors import SandboxError
 __all__ = ["Checked", "Fault", "check_places"]
 
 _AT_ONCE: Final = 4
+_POOL: Final = "default"
+"""Declared tools name no pool; they are checked against the tools of this one."""
 _NO_MODULE: Final = re.compile(r"No module named '([A-Za-z0-9_]+)")
 _FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d+)')
 
@@ -49,16 +53,24 @@ class Checked:
 
 
 async def check_places(places: Sequence[Path], bench: Bench) -> Checked:
-    """Check manifests, programs and schemas of toolset folders, manifests and programs."""
+    """Check manifests, programs and schemas of toolset folders, manifests and programs, and agent folders."""
     faults: list[Fault] = []
     entries: list[Entry] = []
     manifests: list[Manifest] = []
-    for place in places:
+    sorted_places = sort_places(places)
+    agents = [await asyncio.to_thread(read_agent_entries, folder, bench) for folder in sorted_places.agents]
+    faults += [Fault(problem) for agent in agents for problem in agent.problems]
+    for place in sorted_places.toolsets:
         found = _find(place, faults)
         entries += found.entries
         manifests += found.manifests
         faults += [Fault(problem) for problem in found.problems]
-    faults += _duplicates(manifests)
+    declared = [
+        (name, folder / tool.file)
+        for folder, agent in zip(sorted_places.agents, agents, strict=True)
+        for name, tool in agent.tools.items()
+    ]
+    faults += _duplicates(manifests, declared)
     documents = {path: read_yaml(path) for path in {entry.path for entry in entries if not entry.is_alone}}
     gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -70,7 +82,7 @@ async def check_places(places: Sequence[Path], bench: Bench) -> Checked:
         tasks = [group.create_task(check(entry)) for entry in entries]
     checked = [task.result() for task in tasks]
     return Checked(
-        tuple(name for one in checked for name in one.tools),
+        (*(name for one in checked for name in one.tools), *(name for name, _ in declared)),
         (*faults, *(fault for one in checked for fault in one.faults)),
     )
 
@@ -85,9 +97,9 @@ def _find(place: Path, faults: list[Fault]) -> Found:
     return Found(())
 
 
-def _duplicates(manifests: Iterable[Manifest]) -> list[Fault]:
+def _duplicates(manifests: Iterable[Manifest], declared: Iterable[tuple[str, Path]]) -> list[Fault]:
     try:
-        check_duplicate_tools(manifests)
+        check_duplicate_tools(manifests, declared, _POOL)
     except ConfigError as error:
         return [Fault(problem, error.hint) for problem in error.problems]
     return []

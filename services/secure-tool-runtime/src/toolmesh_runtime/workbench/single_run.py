@@ -22,6 +22,8 @@ from toolmesh_contracts.invocation_headers import InvocationHeaders
 from toolmesh_contracts.worker_config import WorkerLimits
 from toolmesh_identity.claims import Claims
 from toolmesh_runtime.admission import AdmittedCall
+from toolmesh_runtime.declared.command_run import DeclaredCommands
+from toolmesh_runtime.declared.turn_workspaces import TurnWorkspaces
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.process.confinement import Confinement
 from toolmesh_runtime.tool_calls import ToolCalls
@@ -75,6 +77,25 @@ async def run_once(
     Raises:
         ToolmeshError: an input file can't be read.
     """
+    call = await _call(run, payloads)
+    async with MemoryHub.running(_NAMESPACE) as hub:
+        broker = MemoryBroker(hub, _WORKER)
+        calls = ToolCalls(
+            worker=_WORKER,
+            broker=broker,
+            confinement=OverheardConfinement(confinement.backend, confinement.sdk, on_output),
+            payloads=payloads,
+            limits=WorkerLimits(),
+            redactor=Redactor(),
+            metrics=WorkerMetrics(),
+            declared=DeclaredCommands(confinement.backend, TurnWorkspaces(confinement.backend, payloads)),
+        )
+        sender = _Sender(broker, call.invocation.id, on_status)
+        return await calls.run(call, run.tool, sender, run.config, _secrets(run), 1)
+
+
+async def _call(run: SingleRun, payloads: PayloadFolder) -> AdmittedCall:
+    """Return the call as a worker would have admitted it."""
     now = int(time.time())
     deadline_ms = int((now + run.tool.timeout_s + _MARGIN_S) * 1000)
     invocation = Invocation(
@@ -106,20 +127,7 @@ async def run_once(
         expires_at=now + 3600,
         token_id=uuid.uuid4().hex,
     )
-    async with MemoryHub.running(_NAMESPACE) as hub:
-        broker = MemoryBroker(hub, _WORKER)
-        calls = ToolCalls(
-            worker=_WORKER,
-            broker=broker,
-            confinement=OverheardConfinement(confinement.backend, confinement.sdk, on_output),
-            payloads=payloads,
-            limits=WorkerLimits(),
-            redactor=Redactor(),
-            metrics=WorkerMetrics(),
-        )
-        sender = _Sender(broker, invocation.id, on_status)
-        call = AdmittedCall(invocation, headers, claims)
-        return await calls.run(call, run.tool, sender, run.config, _secrets(run), 1)
+    return AdmittedCall(invocation, headers, claims)
 
 
 async def _stored(path: Path, payloads: PayloadFolder) -> ArtifactRef:
@@ -151,7 +159,7 @@ class _Sender(ReplySender):
         self._on_status = on_status
         self._told = 0
 
-    def status(self, state: StatusState, text: str = "") -> None:
+    def status(self, state: StatusState, text: str = "", progress: float | None = None) -> None:
         """Tell the person."""
         self._told += 1
         at_ms = time.time_ns() // 1_000_000
@@ -162,6 +170,7 @@ class _Sender(ReplySender):
             worker=self._worker,
             state=state,
             text=text,
+            progress=progress,
             at_ms=at_ms,
         )
         self._on_status(told)
