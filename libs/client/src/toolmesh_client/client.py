@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolmesh_broker.catalog import CatalogView
 from toolmesh_broker.ports import Broker, OutgoingInvocation
 from toolmesh_broker.reply_listener import ReplyListener
 from toolmesh_client.arguments import check_required_arguments, encode_arguments
@@ -23,6 +22,7 @@ from toolmesh_client.secrets_box import Secret
 from toolmesh_client.settings import ClientSettings
 from toolmesh_client.token_claims import read_claims
 from toolmesh_client.tokens import RefreshingTokens
+from toolmesh_client.tool_catalog import ToolCatalog
 from toolmesh_client.turns import Turn, Turns
 from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, CatalogEntry
 from toolmesh_contracts.envelopes.reply import Status
@@ -55,7 +55,7 @@ class Client:
         broker: Broker,
         settings: ClientSettings,
         replies: ReplyListener,
-        catalog: CatalogView,
+        catalog: ToolCatalog,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._broker = broker
@@ -76,7 +76,7 @@ class Client:
         return self._broker
 
     @property
-    def catalog(self) -> CatalogView:
+    def catalog(self) -> ToolCatalog:
         """What workers serve, with the workers of each tool, kept up to date."""
         return self._catalog
 
@@ -87,10 +87,7 @@ class Client:
 
     def tools(self) -> ToolsByPool:
         """Return what workers serve now: by pool, then by the tool's name."""
-        tools: dict[str, dict[str, CatalogEntry]] = {}
-        for tool in self._catalog.tools():
-            tools.setdefault(tool.entry.pool, {})[tool.entry.tool] = tool.entry
-        return tools
+        return self._catalog.by_pool()
 
     # -- calls
 

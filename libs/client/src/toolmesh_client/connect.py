@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from toolmesh_broker.catalog import CatalogView
 from toolmesh_broker.jetstream.broker import connect as connect_broker
 from toolmesh_broker.ports import Broker
 from toolmesh_broker.reply_listener import ReplyListener
@@ -14,6 +13,7 @@ from toolmesh_client.profile import PROFILE_NAME, read_profile, settings_from
 from toolmesh_client.profile import data_folder as default_data_folder
 from toolmesh_client.settings import ClientSettings
 from toolmesh_client.shared_replies import SharedReplies
+from toolmesh_client.tool_catalog import ToolCatalog
 
 __all__ = ["client_over", "connect"]
 
@@ -44,7 +44,7 @@ async def client_over(broker: Broker, settings: ClientSettings) -> AsyncIterator
     """Open a client on a connection that is there; BrokerUnreachableError ends it if that is lost for good."""
     listener = SharedReplies if settings.shared else ReplyListener
     async with (
-        CatalogView.open(broker) as catalog,
+        ToolCatalog.open(broker) as catalog,
         listener.open(broker, settings.executor) as replies,
         task_scope() as tasks,
     ):

@@ -23,7 +23,7 @@ async def complete_listing(profile: ClientProfile, workers: Collection[str]) -> 
     deadline = asyncio.get_running_loop().time() + _WITHIN_S
     async with connect(settings_from(profile)) as client:
         while True:
-            listing = await read_listing(client.broker)
+            listing = await read_listing(client)
             if _is_complete(listing, workers) or asyncio.get_running_loop().time() > deadline:
                 return listing
             await asyncio.sleep(_POLL_S)

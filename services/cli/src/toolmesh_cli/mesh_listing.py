@@ -2,18 +2,12 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TypeVar
 
-import msgspec
-
-from toolmesh_broker.ports import Broker, Entry, InitialDone
+from toolmesh_broker.heartbeats import read_heartbeats
+from toolmesh_client.client import Client
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, Heartbeat, ToolProblem
-from toolmesh_contracts.errors import MalformedMessageError
-from toolmesh_contracts.wire import decode
 
 __all__ = ["ListedTool", "MeshListing", "describe_problem", "read_listing"]
-
-M = TypeVar("M", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,37 +63,18 @@ def describe_problem(problem: ToolProblem, workers: tuple[str, ...]) -> str:
     return f"{place}: {problem.message} [{problem.code}] on {', '.join(workers)}"
 
 
-async def read_listing(broker: Broker) -> MeshListing:
+async def read_listing(client: Client) -> MeshListing:
     """Read what the mesh serves now. Entries of a newer version that can't be read are left out.
 
     Raises:
         BrokerError: the broker does not answer.
     """
-    subjects = broker.subjects
-    entries = await _read_all(broker, subjects.catalog_bucket(), CatalogEntry)
-    heartbeats = await _read_all(broker, subjects.heartbeat_bucket(), Heartbeat)
-    return MeshListing(entries, heartbeats)
-
-
-async def _read_all(broker: Broker, bucket: str, kind: type[M]) -> tuple[M, ...]:
-    found: dict[str, M] = {}
-    async with broker.keyvalue(bucket).watch() as changes:
-        async for change in changes:
-            if isinstance(change, InitialDone):
-                break
-            if isinstance(change, Entry):
-                try:
-                    found[change.key] = decode(kind, change.value)
-                except MalformedMessageError:
-                    found.pop(change.key, None)
-            else:
-                found.pop(change.key, None)
-    return tuple(found.values())
+    return MeshListing(client.catalog.entries(), tuple(await read_heartbeats(client.broker)))
 
 
 def _listed(entries: list[CatalogEntry]) -> ListedTool:
     return ListedTool(
-        newest=max(entries, key=lambda entry: entry.discovered_ms),
+        newest=max(entries, key=lambda entry: (entry.discovered_ms, entry.version)),
         workers=tuple(sorted(entry.worker for entry in entries)),
         versions=len({entry.version for entry in entries}),
     )

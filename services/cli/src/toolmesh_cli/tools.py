@@ -25,7 +25,7 @@ async def run_tools_list(data_folder: Path | None, *, as_json: bool) -> int:
         ToolmeshError: no mesh runs here.
     """
     async with connect_to_mesh(data_folder) as mesh:
-        listing = await read_listing(mesh.client.broker)
+        listing = await read_listing(mesh.client)
     stdout = Terminal.stdout()
     if as_json:
         print_json(listing_document(listing), stdout)

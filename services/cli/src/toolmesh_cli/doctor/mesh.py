@@ -36,7 +36,7 @@ async def check_mesh(folder: Path) -> list[Finding]:
         return findings  # it does not answer; it is asked for everything below
     try:
         async with connect_to_mesh(folder) as mesh:
-            listing = await read_listing(mesh.client.broker)
+            listing = await read_listing(mesh.client)
     except ToolmeshError as error:
         return [*findings, problem("catalog", error.message, error.hint)]
     return [*findings, *listing_findings(listing, state.workers)]
