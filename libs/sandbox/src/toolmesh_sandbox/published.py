@@ -45,9 +45,11 @@ def publish_tree(source: Path, base: Path, kind: str, limits: PublishLimits | No
         limits: bounds on the tree; None takes the defaults.
 
     Raises:
-        PublishError: a link that leads out of the tree or is absolute, a special file, an unreadable file, or a tree
-            beyond the limits. The message names the entry.
+        PublishError: the folder is a link, or it holds a link that leads out of it or is absolute, a special file or an
+            unreadable one, or it is beyond the limits. The message names the entry.
     """
+    if source.is_symlink():
+        raise PublishError(f"{source} is a link and not a folder", "give the folder itself")
     try:
         entries = dict(_entries(source, limits or PublishLimits()))
     except OSError as error:
