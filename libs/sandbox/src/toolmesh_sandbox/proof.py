@@ -24,8 +24,8 @@ PYTHON = "/usr/bin/python3"
 _PROGRAM = Path(__file__).with_name("probe_program.py").read_text(encoding="utf-8")
 _PROBE_S = 10.0
 _LINGER_S = 0.3
-_HOG_LIMIT_BYTES = 64 * MEBIBYTE
-_HOG_BYTES = 192 * MEBIBYTE
+_HOG_LIMIT_BYTES = 48 * MEBIBYTE
+_HOG_BYTES = 96 * MEBIBYTE
 _READ_ONLY = ("", "/usr", "/usr/bin", "/etc", "/dev", "/dev/shm", "/proc", "/bin", "/lib", "/var", "/opt")  # noqa: S108 - tried
 _SECRETS = ("/etc/shadow", "/root/.ssh/id_rsa", "/root/.bashrc", "/run/secrets/kubernetes.io/serviceaccount/token")
 _MISSING = {
