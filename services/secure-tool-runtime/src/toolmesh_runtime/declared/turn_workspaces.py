@@ -8,6 +8,7 @@ turn moves between workers, or when two calls of a turn meet.
 import asyncio
 import hashlib
 import json
+import os
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -38,6 +39,8 @@ _KEPT_S: Final = 300.0
 _STORED_S: Final = 3600.0
 """A copy is kept for so long after the call that left it."""
 _MOST_KEPT: Final = 32
+_MOST_KEPT_BYTES: Final = 512 << 20
+"""They lie in memory; the copies of those that are let go stay."""
 _SWEEP_S: Final = 15.0
 
 
@@ -70,6 +73,8 @@ class _Kept:
     replaced: PayloadRef | None = None
     """The copy before; of no use once a call names the one after it."""
     used_at: float = field(default_factory=time.monotonic)
+    size: int = 0
+    """Bytes of memory."""
 
 
 class TurnWorkspaces:
@@ -159,10 +164,11 @@ class TurnWorkspaces:
 
     async def _keep(self, key: str, kept: _Kept) -> None:
         kept.used_at = time.monotonic()
+        kept.size = _size(kept.workspace)
         other = self._kept.pop(key, None)
         self._kept[key] = kept
         surplus = [other] if other is not None else []
-        while len(self._kept) > _MOST_KEPT:
+        while len(self._kept) > _MOST_KEPT or self.kept_bytes > _MOST_KEPT_BYTES:
             surplus.append(self._kept.popitem(last=False)[1])
         for each in surplus:
             await each.stack.aclose()
@@ -173,6 +179,11 @@ class TurnWorkspaces:
         if ref is not None:
             with suppress(BrokerError):
                 await self._payloads.delete(ref)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory that the kept workspaces hold."""
+        return sum(kept.size for kept in self._kept.values())
 
     async def sweep(self) -> None:
         """Let go of workspaces that no call uses any more, until cancelled."""
@@ -187,6 +198,13 @@ class TurnWorkspaces:
     async def close(self) -> None:
         """Let go of all."""
         await self._close_unused(float("inf"))
+
+
+def _size(workspace: Workspace) -> int:
+    if workspace.memory is None:
+        return 0
+    held = os.statvfs(workspace.memory.work)
+    return (held.f_blocks - held.f_bfree) * held.f_frsize
 
 
 def _key(invocation: Invocation, turn: str) -> str:

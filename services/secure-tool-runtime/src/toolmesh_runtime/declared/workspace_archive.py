@@ -14,7 +14,8 @@ from toolmesh_sandbox.workspaces import Workspace
 __all__ = ["ArchiveError", "archive", "extract"]
 
 _LIMIT_S: Final = 30.0
-_HEADERS_BYTES: Final = 32 << 20
+_LARGEST: Final = 96 << 20
+"""It passes through the worker's memory."""
 _TAR: Final = ("/usr/bin/env", "tar")
 _SHOWN: Final = 300
 
@@ -29,7 +30,7 @@ async def archive(backend: Backend, workspace: Workspace, policy: Policy) -> byt
     """Return a workspace's content as a tar file; nothing for an empty one. No process of a tool may run in it.
 
     Raises:
-        ArchiveError: there is no tar, a file can't be read, or it takes too long.
+        ArchiveError: there is no tar, a file can't be read, it is larger than 96 MiB, or takes too long.
         SandboxError: the sandbox can't be had.
     """
     if workspace.memory is not None:
@@ -38,7 +39,7 @@ async def archive(backend: Backend, workspace: Workspace, policy: Policy) -> byt
                 return b""
     ended = await _tar(backend, workspace, policy, ("--create", "--sparse", "--file=-", "."), b"")
     if ended.stdout_dropped:
-        raise ArchiveError(f"the archive is larger than {len(ended.stdout)} bytes")
+        raise ArchiveError(f"the archive is larger than {_LARGEST} bytes")
     return ended.stdout
 
 
@@ -54,7 +55,7 @@ async def _tar(backend: Backend, workspace: Workspace, policy: Policy, options: 
         mounts=(),
         folder=inside,
         wall_clock_s=_LIMIT_S,
-        stdout_bytes=policy.limits.disk_bytes + _HEADERS_BYTES,
+        stdout_bytes=_LARGEST,
     )
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     async with backend.start((*_TAR, *options), environment, own, workspace, data) as process:
