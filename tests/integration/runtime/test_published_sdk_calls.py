@@ -205,7 +205,12 @@ async def test_no_status_is_lost_or_glued(tmp_path: Path) -> None:
         tool = (await found.read()).tools["statuses"]
         limits = RunLimits(result_bytes=1 << 20, outputs=OutputLimits())
         async with run_tool(
-            found.confinement, tool.program, prepare, wall_clock_s=30, limits=limits, on_status=told.append
+            found.confinement,
+            tool.program,
+            prepare,
+            wall_clock_s=30,
+            limits=limits,
+            on_status=lambda text, _progress: told.append(text),
         ) as run:
             assert run.returned.message == "sent", run.returned
     assert told == [*(f"status {number}" for number in range(2000)), "x" * 4096, '{"no": "text"}', "café\nlast"]

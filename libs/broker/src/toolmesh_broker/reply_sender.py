@@ -37,12 +37,12 @@ class ReplySender:
         self._attempt = attempt
         self._worker = worker
         self._seq = 0
-        self._latest: tuple[StatusState, str, int] | None = None
+        self._latest: tuple[StatusState, str, float | None, int] | None = None
         self._news = asyncio.Event()
 
-    def status(self, state: StatusState, text: str = "") -> None:
+    def status(self, state: StatusState, text: str = "", progress: float | None = None) -> None:
         """Tell the caller; only the latest of what can't be sent at once is kept, at most 10 go out a second."""
-        self._latest = (state, text[:_MAX_STATUS_CHARACTERS], int(time.time() * 1000))
+        self._latest = (state, text[:_MAX_STATUS_CHARACTERS], progress, int(time.time() * 1000))
         self._news.set()
 
     async def result(self, result: Result, *, timeout_s: float) -> bool:
@@ -79,7 +79,7 @@ class ReplySender:
         self._news.clear()
         if self._latest is None:
             return
-        (state, text, at_ms), self._latest = self._latest, None
+        (state, text, progress, at_ms), self._latest = self._latest, None
         self._seq += 1
         status = Status(
             invocation=self._invocation,
@@ -88,6 +88,7 @@ class ReplySender:
             state=state,
             worker=self._worker,
             text=text,
+            progress=progress,
             at_ms=at_ms,
         )
         with contextlib.suppress(BrokerError):  # a status may be lost

@@ -148,7 +148,7 @@ class ToolCalls:
             prepare,
             wall_clock_s=wall_clock_s,
             limits=self._run_limits(),
-            on_status=lambda text: sender.status(StatusState.PROGRESS, hide.exact(text)),
+            on_status=lambda text, progress: sender.status(StatusState.PROGRESS, hide.exact(text), progress),
             secrets=secrets,
             ask_model=self._model(invocation, attempt, time.time() + wall_clock_s),
         ) as run:

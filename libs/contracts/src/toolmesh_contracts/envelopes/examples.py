@@ -162,6 +162,7 @@ EXAMPLES: Final[Mapping[str, msgspec.Struct]] = MappingProxyType(
             state=StatusState.PROGRESS,
             worker="worker-1",
             text="looking up the forecast",
+            progress=0.5,
             at_ms=_NOW_MS,
         ),
         "task/1": Task(id=_TASK, agent="weather_agent", caller=_CALLER, text="What is the weather in Oslo?"),

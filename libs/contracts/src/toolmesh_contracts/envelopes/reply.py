@@ -49,6 +49,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: StatusState
     worker: Identifier
     text: Annotated[str, msgspec.Meta(max_length=4096)] = ""
+    progress: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    """How far the tool is, from 0 to 1, if it says so."""
     at_ms: Milliseconds
 
 

@@ -7,9 +7,9 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["StatusLines", "status_pipe"]
+__all__ = ["OnStatus", "StatusLines", "status_pipe"]
 
 _PIPE_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
@@ -18,9 +18,12 @@ _MAX_LINE_BYTES: Final = 1 << 16
 _MAX_TEXT: Final = 4096
 _LINE_START: Final = b'{"status":'
 
+OnStatus = Callable[[str, float | None], None]
+"""Takes a status: its text, and how far the tool is, from 0 to 1, if it says so."""
+
 
 class StatusLines:
-    """Splits the FIFO's bytes into status texts.
+    """Splits the FIFO's bytes into statuses, each a text and a progress or None.
 
     A line over 64 KiB, or one that is no JSON, is dropped; a whole line glued to the rest of a cut one is kept.
     """
@@ -29,33 +32,41 @@ class StatusLines:
         self._rest = b""
         self._skipping = False
 
-    def feed(self, data: bytes) -> list[str]:
-        """Return the texts completed by `data`, each at most 4,096 characters."""
+    def feed(self, data: bytes) -> list[tuple[str, float | None]]:
+        """Return the statuses completed by `data`, their texts at most 4,096 characters."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        texts = []
+        statuses = []
         for line in lines:
             if self._skipping:
                 self._skipping = False
-            elif (text := _text_of(line)) is not None:
-                texts.append(text)
+            elif (status := _status_of(line)) is not None:
+                statuses.append(status)
         if len(self._rest) > _MAX_LINE_BYTES:
             self._rest, self._skipping = b"", True
-        return texts
+        return statuses
 
 
-def _text_of(line: bytes) -> str | None:
+def _status_of(line: bytes) -> tuple[str, float | None] | None:
     for candidate in (line, line[max(line.rfind(_LINE_START), 0) :]):
         try:
-            message = json.loads(candidate)["status"]
+            fields = json.loads(candidate)
+            message = fields["status"]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         text = message if isinstance(message, str) else json.dumps(message)
-        return text.encode(errors="replace").decode()[:_MAX_TEXT]
+        return text.encode(errors="replace").decode()[:_MAX_TEXT], _progress_of(fields)
     return None
 
 
+def _progress_of(fields: dict[str, Any]) -> float | None:
+    progress = fields.get("progress")
+    if isinstance(progress, bool) or not isinstance(progress, int | float) or not 0 <= progress <= 1:
+        return None
+    return float(progress)
+
+
 @contextlib.contextmanager
-def status_pipe(path: Path, on_status: Callable[[str], None]) -> Iterator[None]:
+def status_pipe(path: Path, on_status: OnStatus) -> Iterator[None]:
     """Drain the FIFO at `path`, and call `on_status` for each status, until the block ends.
 
     The descriptor is open for reading and writing, so that the tool never meets a pipe without a reader and the
@@ -74,8 +85,8 @@ def status_pipe(path: Path, on_status: Callable[[str], None]) -> Iterator[None]:
                 data = os.read(descriptor, _READ_BYTES)
             except BlockingIOError:
                 return False
-            for text in lines.feed(data):
-                on_status(text)
+            for text, progress in lines.feed(data):
+                on_status(text, progress)
             return len(data) == _READ_BYTES
 
         def readable() -> None:

@@ -20,7 +20,7 @@ from toolmesh_runtime.process.path_hiding import PathHider
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.secret_hiding import redacted, without
-from toolmesh_runtime.process.status_pipe import status_pipe
+from toolmesh_runtime.process.status_pipe import OnStatus, status_pipe
 from toolmesh_sandbox.errors import OutputRefusedError
 from toolmesh_sandbox.outputs import Collected, OutputFile, OutputLimits, collect, read_file
 from toolmesh_sandbox.process import Exit, SandboxProcess, Usage
@@ -68,7 +68,7 @@ async def run_tool(
     *,
     wall_clock_s: float,
     limits: RunLimits,
-    on_status: Callable[[str], None],
+    on_status: OnStatus,
     ask_model: AskModel | None = None,
     secrets: tuple[str, ...] = (),
 ) -> AsyncIterator[FinishedRun]:
@@ -97,7 +97,10 @@ async def run_tool(
         workspace.write_file(folder.runner_args.name, arguments.to_json())
         workspace.make_fifo(folder.status_pipe.name)
         async with AsyncExitStack() as stack:
-            statuses = status_pipe(workspace.host / folder.status_pipe.name, lambda text: on_status(hider.text(text)))
+            statuses = status_pipe(
+                workspace.host / folder.status_pipe.name,
+                lambda text, progress: on_status(hider.text(text), progress),
+            )
             stack.enter_context(statuses)
             if ask_model is not None:
                 await stack.enter_async_context(model_socket(workspace, folder.model_socket.name, ask_model))
