@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.attacks.bindings import unbound
+from tests.attacks.comparison import escaped
 from tests.attacks.rows import GIVEN, read_rows, with_code
 from tests.attacks.runner import PROFILES, run_as, summary
 
@@ -41,3 +42,11 @@ def test_a_row_that_is_not_bound_or_not_understood_is_not_skipped(tmp_path: Path
     file.write_text(json.dumps({**row, "twice": True}) + "\n")
     with pytest.raises(ValueError, match="Z99"):
         read_rows(file)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+@pytest.mark.parametrize(("way", "least"), [("none", 26), ("bare", 12)])
+def test_the_attacks_succeed_where_the_sandbox_is_missing(way: str, least: int) -> None:
+    """So that holding them means something: with no sandbox, and with a plain bubblewrap, many get through."""
+    assert len(escaped(way)) >= least
