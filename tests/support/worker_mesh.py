@@ -35,17 +35,18 @@ class WorkerMesh:
 
     def worker_config(self, worker_id: str, toolsets: Sequence[Path], **changes: object) -> WorkerConfig:
         """The configuration of one more worker."""
-        seed = self.server.connection(Worker(POOL, worker_id)).nkey_seed_file
+        pool = str(changes.get("pool", POOL))
+        seed = self.server.connection(Worker(pool, worker_id)).nkey_seed_file
         document = {
             "namespace": NAMESPACE,
-            "pool": POOL,
+            "pool": pool,
             "worker_id": worker_id,
             "broker": {"url": self.server.url, "nkey_seed_file": str(seed)},
             "toolsets": [str(path) for path in toolsets],
             "keys": {
                 "issuer": str(self.issuer.issuer_public_file),
                 "executors": str(self.issuer.executor_public_file),
-                "sealing": str(self.issuer.sealing_key_file(POOL)),
+                "sealing": str(self.issuer.sealing_key_file(pool)),
             },
             "health": {"port": 0},
             "drain_seconds": 5,
@@ -56,16 +57,22 @@ class WorkerMesh:
 
 @asynccontextmanager
 async def broker_and_client(
-    folder: Path, *, workers: Sequence[str] = ("worker-1",), scopes: tuple[str, ...] = ("*",)
+    folder: Path,
+    *,
+    workers: Sequence[str] = ("worker-1",),
+    strangers: Sequence[Worker] = (),
+    scopes: tuple[str, ...] = ("*",),
 ) -> AsyncIterator[WorkerMesh]:
-    """Run an embedded broker, provisioned, and a client whose tokens hold `scopes`."""
-    identities: tuple[Identity, ...] = (Provisioner(), Executor("client"), *(Worker(POOL, name) for name in workers))
-    settings = EmbeddedSettings(data_folder=folder / "data", namespace=NAMESPACE, pools=(POOL,), identities=identities)
+    """Run an embedded broker, provisioned, and a client whose tokens hold `scopes`; strangers are of other pools."""
+    members: tuple[Identity, ...] = (*(Worker(POOL, name) for name in workers), *strangers)
+    identities: tuple[Identity, ...] = (Provisioner(), Executor("client"), *members)
+    pools = (POOL, *sorted({stranger.pool for stranger in strangers}))
+    settings = EmbeddedSettings(data_folder=folder / "data", namespace=NAMESPACE, pools=pools, identities=identities)
     issuer = DevelopmentIssuer.create_or_load(folder / "keys")
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(EmbeddedServer.start(settings))
         admin = await stack.enter_async_context(connect_broker(server.connection(Provisioner())))
-        await stack.enter_async_context(admin.provisioned([POOL]))
+        await stack.enter_async_context(admin.provisioned(pools))
 
         async def token() -> str:
             return issuer.token("ada", scopes, audience=NAMESPACE, agent="tester")

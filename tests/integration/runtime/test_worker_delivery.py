@@ -17,7 +17,7 @@ import yaml
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, served_by, worker_in_process
 
 from toolmesh_broker.catalog import CatalogView
-from toolmesh_broker.identities import Executor, Provisioner
+from toolmesh_broker.identities import Executor, Provisioner, Worker
 from toolmesh_broker.jetstream.api import ApiError, api_request
 from toolmesh_broker.jetstream.broker import connect
 from toolmesh_broker.jetstream.connection import open_connection
@@ -114,15 +114,19 @@ async def test_stopped_worker_finishes_what_runs(tmp_path: Path) -> None:
     assert (result.outcome, result.message, code) == (Outcome.OK, "at last", 0)
 
 
+@pytest.mark.parametrize("how", ["stopped", "killed"])
 @pytest.mark.requirement("call:broker-restart")
-async def test_every_caller_hears_something_when_the_broker_restarts(tmp_path: Path) -> None:
-    """The broker is killed and comes back during 100 calls: each has one result, and almost all succeed."""
+async def test_every_caller_hears_something_when_the_broker_restarts(tmp_path: Path, how: str) -> None:
+    """The broker ends (kill -9 too) and comes back during 100 calls: each has one result, and almost all succeed."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [WEATHER], concurrency=8):
         async with asyncio.timeout(110), asyncio.TaskGroup() as group:
             request = {"city": "Oslo"}
             calls = [group.create_task(mesh.client.call("weather", request, timeout_s=90)) for _ in range(100)]
             while sum(call.done() for call in calls) < 20:
                 await asyncio.sleep(0.05)
+            if how == "killed":
+                os.kill(mesh.server.pid, signal.SIGKILL)
+                assert (await mesh.server.wait_exited()).signal == signal.SIGKILL
             await mesh.server.restart()
         results = [call.result() for call in calls]
     assert all(result.outcome is Outcome.OK or result.error is not None for result in results)
@@ -132,7 +136,7 @@ async def test_every_caller_hears_something_when_the_broker_restarts(tmp_path: P
 @pytest.mark.requirement("call:dead-letters")
 @pytest.mark.requirement("identity:signature")
 async def test_recorded_call_is_worthless_for_any_other(tmp_path: Path) -> None:
-    """With another body, tool, pool or id the recorded headers are refused, the call never runs, and it is kept as dead."""
+    """With another body, tool or id the recorded headers are refused, the call never runs, and it is kept as dead."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD]):
         broker = mesh.client.broker
         original, headers = signed_call(mesh, b'{"text": "good"}')
@@ -165,6 +169,39 @@ async def test_recorded_call_is_worthless_for_any_other(tmp_path: Path) -> None:
         assert all("Tm-Token" not in letter.headers for letter in letters)
         ledger = broker.keyvalue(broker.subjects.ledger_bucket())
         assert await ledger.get(broker.subjects.call_key(POOL, original.id)) is None
+
+
+@pytest.mark.requirement("identity:signature")
+async def test_recorded_call_is_worthless_in_another_pool(tmp_path: Path) -> None:
+    """Put into another pool's queue as it was recorded, with the same tool served there, it is refused and kept as dead."""
+    async with broker_and_client(tmp_path, strangers=[Worker("other", "stranger")]) as mesh:
+        async with worker_in_process(mesh, [measure_for("other", tmp_path)], worker_id="stranger", pool="other"):
+            broker = mesh.client.broker
+            original, headers = signed_call(mesh, b'{"text": "good"}')
+            replayed = OutgoingInvocation(
+                pool="other",
+                subject=broker.subjects.invoke("other", Lane.NORMAL, "tester", "ada"),
+                invocation=original.id,
+                body=encode(original),
+                deadline_ms=original.deadline_ms,
+                headers=headers,
+            )
+            await broker.publish_invocation(replayed)
+            (letter,) = await dead_letters(mesh, 1, pool="other")
+            assert letter.code is ErrorCode.AUTHENTICATION_FAILED
+            ledger = broker.keyvalue(broker.subjects.ledger_bucket())
+            assert await ledger.get(broker.subjects.call_key("other", original.id)) is None
+            assert (await mesh.client.call("measure", {"text": "good"}, pool="other")).ok
+
+
+def measure_for(pool: str, folder: Path) -> Path:
+    """A toolset that gives the tool `measure` to another pool."""
+    copied = folder / f"odd-{pool}"
+    shutil.copytree(ODD, copied / "odd")
+    (copied / "manifest.yaml").write_text(
+        f"version: 1\ntools:\n  measure: {{executable: odd, tool_dir: odd, pool: {pool}}}\n"
+    )
+    return copied
 
 
 def signed_call(mesh: WorkerMesh, arguments: bytes) -> tuple[Invocation, dict[str, str]]:
@@ -201,10 +238,10 @@ def signed_call(mesh: WorkerMesh, arguments: bytes) -> tuple[Invocation, dict[st
     return invocation, headers.to_headers()
 
 
-async def dead_letters(mesh: WorkerMesh, count: int) -> list[DeadLetter]:
-    """Wait until the dead letter stream holds `count` messages, and read them as the operator would."""
+async def dead_letters(mesh: WorkerMesh, count: int, pool: str = POOL) -> list[DeadLetter]:
+    """Wait until the pool's dead letter stream holds `count` messages, and read them as the operator would."""
     async with asyncio.timeout(15), open_connection(mesh.server.connection(Provisioner())) as connection:
-        stream = connection.subjects.dead_stream("default")
+        stream = connection.subjects.dead_stream(pool)
         while (await api_request(connection, f"STREAM.INFO.{stream}"))["state"]["messages"] < count:
             await asyncio.sleep(0.1)
         found: list[DeadLetter] = []
@@ -241,10 +278,13 @@ async def test_removed_tool_disappears_and_changed_one_is_new(tmp_path: Path) ->
 
 @pytest.mark.requirement("broker:catalog")
 async def test_later_executor_knows_the_catalog_within_a_second(tmp_path: Path) -> None:
-    """Whoever comes later has missed nothing."""
+    """Whoever comes later has missed nothing, the time to connect included."""
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [ODD, WEATHER]):
         expected = {tool.entry.tool for tool in mesh.client.catalog.tools()}
-        async with connect(mesh.server.connection(Executor("client"))) as broker:
-            async with asyncio.timeout(1), CatalogView.open(broker) as view:
-                assert {tool.entry.tool for tool in view.tools()} == expected
+        async with (
+            asyncio.timeout(1),
+            connect(mesh.server.connection(Executor("client"))) as broker,
+            CatalogView.open(broker) as view,
+        ):
+            assert {tool.entry.tool for tool in view.tools()} == expected
     assert len(expected) == 20
