@@ -56,6 +56,7 @@ PROGRAMS = {
     "everything": "everything",
     "shapes": "shapes",
     "statuses": "statuses",
+    "ask": "configured",
 }
 """The tools of tests/toolsets/published/worker, and where a manifest finds them."""
 

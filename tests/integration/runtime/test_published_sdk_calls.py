@@ -1,11 +1,13 @@
 """Tools under the published SDK, called through a real broker and a real worker."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.support.published_sdk import RELEASES, published_toolset
 from tests.support.toolset_reading import discovery
@@ -13,11 +15,13 @@ from tests.support.worker_mesh import POOL, WorkerMesh, broker_and_client, worke
 
 from toolmesh_broker.ports import Message
 from toolmesh_client import CallResult
+from toolmesh_contracts.envelopes.catalog import DescribeReply, DescribeRequest
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.envelopes.services import ModelReply
 from toolmesh_contracts.envelopes.values import Caller
 from toolmesh_contracts.errors import ErrorCode
-from toolmesh_contracts.wire import encode
+from toolmesh_contracts.headers import SCHEMA
+from toolmesh_contracts.wire import decode, encode, schema_name
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.tool_run import RunLimits, run_tool
 from toolmesh_sandbox.outputs import OutputLimits
@@ -107,6 +111,7 @@ async def test_artifacts_model_and_configuration_reach_a_published_tool(release:
         "answer": "from the model",
         "unit": "celsius",
         "user": "ada",
+        "profile": "ada" if release == NEWEST else "not in this release",
     }
     assert isinstance(absent.data, dict)
     assert absent.data["answer"] == "IPCError: IPC error -32000: no model is configured for tools"
@@ -120,6 +125,34 @@ async def test_artifacts_model_and_configuration_reach_a_published_tool(release:
     assert any("'../result.json' was refused" in note for note in result.notes)
     assert lacking.error is not None
     assert lacking.error.code is ErrorCode.ARTIFACT_ERROR
+
+
+@pytest.mark.requirement("published:catalog")
+async def test_schema_under_a_configuration_is_what_the_tool_makes_of_it(tmp_path: Path) -> None:
+    """Description, instructions and parameters change with tool_config; the tool answers to its static name."""
+    request = DescribeRequest(
+        request="r-1", executor="client", tool="ask", tool_config=msgspec.Raw(b'{"backend": "mongo"}')
+    )
+    async with published_mesh(tmp_path, NEWEST, ["ask"]) as mesh:
+        broker = mesh.client.broker
+        headers = {SCHEMA: schema_name(DescribeRequest)}
+        answer = await broker.request(broker.subjects.describe(POOL, "ask"), encode(request), 10, headers)
+        called = await mesh.client.call("ask", {"query": "all"}, tool_config={"backend": "mongo"})
+        shown = mesh.client.catalog.get(POOL, "ask")
+    reply = decode(DescribeReply, answer.body)
+    assert reply.entry is not None, reply
+    assert (reply.entry.tool, reply.entry.description, reply.entry.instructions) == (
+        "ask",
+        "Ask mongo.",
+        "Speak mongo.",
+    )
+    assert json.loads(bytes(reply.entry.parameters))["properties"] == {"query": {"type": "integer"}}
+    assert called.message == "mongo says all"
+    assert shown is not None
+    assert (shown.entry.description, shown.entry.timeout_ms) == ("Ask a database.", 17_000)
+    assert not isinstance(shown.entry.config_schema, msgspec.UnsetType)
+    (field,) = json.loads(bytes(shown.entry.config_schema))
+    assert (field["key"], field["secret"], field["options"]) == ("backend", True, ["sql", "mongo"])
 
 
 SUCCESSES: dict[str, tuple[Outcome, str, Any]] = {

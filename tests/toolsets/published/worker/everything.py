@@ -42,6 +42,7 @@ def everything(city: str, doc: Artifact, ctx: SandboxToolContextFacade, n: int =
         "answer": answer,
         "unit": ctx.get_config("unit"),
         "user": ctx.user_id,
+        "profile": getattr(ctx, "user_profile", {"id": "not in this release"}).get("id"),
     }
     return ToolResult.ok("all of it", data=data, data_objects=objects)
 
