@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test cases lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go test generated-tools cases lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -10,7 +10,7 @@ STAMP := .venv/.synced
 WORKERS ?= 2
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(CURDIR)/.bootstrap/bin/uv:
 	@python3 -m pip install --quiet --target .bootstrap uv 2>/dev/null \
@@ -34,6 +34,10 @@ go:
 test: $(STAMP) go ## Run all tests against a real nats-server and real sandboxes.
 	@$(PYTHON) -m pytest -q -n $(WORKERS) tests
 	@echo "test: ok"
+
+generated-tools: $(STAMP) ## Run 1,000 made-up tools through a real worker.
+	@TOOLMESH_GENERATED_TOOLS=1000 $(PYTHON) -m pytest -q tests/integration/runtime/test_generated_tools.py
+	@echo "generated-tools: ok"
 
 cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }
