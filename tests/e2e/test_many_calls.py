@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.running_mesh import run_toolmesh, running_mesh
+from tests.support.sample_toolsets import write_toolset
 
 import toolmesh_client
 from toolmesh_contracts.envelopes.reply import Outcome
@@ -35,22 +36,49 @@ async def test_two_workers_share_two_hundred_calls(tmp_path: Path) -> None:
     assert min(shares.values()) >= 60, shares
 
 
-def command_lines() -> bytes:
-    """Command lines and environments of all processes that can be read, but for this test's own."""
+def of_all_processes(name: str) -> bytes:
+    """`cmdline` or `environ` of all processes that can be read, but for this test's own."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
-            for name in ("cmdline", "environ"):
-                try:
-                    found.append((process / name).read_bytes())
-                except OSError:
-                    continue
+            try:
+                found.append((process / name).read_bytes())
+            except OSError:
+                continue
     return b"\n".join(found)
+
+
+PUBLISHING = '''
+from pathlib import Path
+
+from toolmesh_sdk import DataDisposition, DataObject, SandboxToolContextFacade, ToolResult, tool_cli
+
+
+def publish(ctx: SandboxToolContextFacade) -> ToolResult:
+    """Give the configured address away in every way there is."""
+    url = ctx.get_config("url")
+    Path("output/left.txt").write_text(f"left: {url}")
+    return ToolResult.ok(
+        f"message: {url}",
+        data={"value": url},
+        data_objects=[
+            DataObject("inline.txt", f"inline: {url}", "text/plain", DataDisposition.INLINE, url),
+            DataObject("kept.txt", f"kept: {url}", "text/plain", DataDisposition.ARTIFACT, url),
+            DataObject("seen.txt", f"seen: {url} " * 9, "text/plain", DataDisposition.ARTIFACT_WITH_PREVIEW, url),
+        ],
+    )
+
+
+cli = tool_cli(publish)
+
+if __name__ == "__main__":
+    cli()
+'''
 
 
 @pytest.mark.requirement("identity:sealed")
 async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
-    """A secret of an agent's tool_config and every key of the mesh stand in no log, stream, process or output."""
+    """A secret of an agent's tool_config and every key of the mesh stand in no log, stream, command line or output."""
     secret = "violet-harbour-7731"
     agent = tmp_path / "agent.yaml"
     agent.write_text(
@@ -60,12 +88,14 @@ async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
         "      - {tool_type: builtin, tool_name: tell, tool_config: {url: '${DATABASE_URL}', units: metric}}\n"
         "      - {tool_type: builtin, tool_name: fail, tool_config: {url: '${DATABASE_URL}'}}\n"
         "      - {tool_type: builtin, tool_name: slow, tool_config: {url: '${DATABASE_URL}'}}\n"
+        "      - {tool_type: builtin, tool_name: publish, tool_config: {url: '${DATABASE_URL}'}}\n"
     )
     environment = {"DATABASE_URL": f"db://ada:{secret}@host/x"}
     outputs = []
-    async with running_mesh([ODD], agents=[agent], data_folder=tmp_path / "mesh", workers=2) as mesh:
+    publishing = write_toolset(tmp_path / "publishing", {"publish": (PUBLISHING, {})})
+    async with running_mesh([ODD, publishing], agents=[agent], data_folder=tmp_path / "mesh", workers=2) as mesh:
 
-        async def call(tool: str, arguments: str = "{}") -> None:
+        async def call(tool: str, arguments: str = "{}", *more: str) -> None:
             done = await run_toolmesh(
                 "call",
                 tool,
@@ -74,6 +104,7 @@ async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
                 "--args",
                 arguments,
                 "--json",
+                *more,
                 data_folder=mesh.data_folder,
                 extra_environment=environment,
             )
@@ -81,10 +112,11 @@ async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
 
         await call("tell")
         await call("fail")
+        await call("publish", "{}", "--save-artifacts", str(tmp_path / "saved"))
         async with asyncio.TaskGroup() as group:
             group.create_task(call("slow", '{"seconds": 3}'))
             await asyncio.sleep(2)
-            processes = command_lines()
+            arguments, environments = of_all_processes("cmdline"), of_all_processes("environ")
         data = mesh.data_folder
         seeds = [path.read_bytes().strip() for path in (data / "credentials").iterdir()]
         private = list(data.rglob("*.private.json"))
@@ -93,14 +125,24 @@ async def test_full_run_leaves_no_secret_anywhere(tmp_path: Path) -> None:
         files = b"\n".join(path.read_bytes() for path in data.rglob("*") if path.is_file() and path not in allowed)
     assert '"units": "metric"' in outputs[0]
     assert "can't reach" in outputs[1]
-    assert '"at last"' in outputs[2]
+    published = {path.name: path.read_text() for path in (tmp_path / "saved").iterdir()}
+    assert {name: text.partition(": ")[0] for name, text in published.items()} == {
+        "left.txt": "left",
+        "kept.txt": "kept",
+        "seen.txt": "seen",
+    }
+    assert all(len(text) > len("left: ") for text in published.values()), published
+    assert "inline: " in outputs[2]
+    assert '"at last"' in outputs[3]
+    assert b"slow" in arguments
     assert len(seeds) >= 4
     assert len(keys) >= 3
-    everything = files + "".join(outputs).encode() + "".join(mesh.progress).encode()
+    everything = files + "".join((*outputs, *published.values())).encode() + "".join(mesh.progress).encode()
     for hidden in (secret.encode(), *seeds, *keys):
         assert hidden not in everything
+        assert hidden not in arguments
         if hidden != secret.encode():  # the caller's own environment holds it, by this test's doing
-            assert hidden not in processes
+            assert hidden not in environments
 
 
 def private_parts(path: Path) -> list[bytes]:
