@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from toolmesh_contracts.agent_config.loading import AgentFile, LoadedAgent, load_agent_file
 from toolmesh_contracts.config_problems import ConfigError, Problem
-from toolmesh_contracts.tool_places import is_agent_folder
+from toolmesh_executor.agent_places import agent_files_of
 from toolmesh_executor.vessel_agents import load_vessel_agent
 
 __all__ = ["AgentSource", "LoadedAgents", "load_agents"]
-
-_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +57,8 @@ def load_agents(paths: Sequence[Path], namespace: str, environment: Mapping[str,
 
 
 def _files(path: Path, problems: list[Problem]) -> Iterable[Path]:
-    if not path.is_dir() or is_agent_folder(path):
-        return [path]
     try:
-        found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())
+        found = agent_files_of(path)
     except OSError as error:
         problems.append(Problem(file=str(path), message=f"can't read the folder: {error.strerror}"))
         return []

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_contracts.tool_places import is_agent_folder
+from toolmesh_executor.agent_places import agent_files_of
 
 __all__ = ["find_agent_files"]
-
-_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 
 
 def find_agent_files(places: Iterable[Path]) -> tuple[Path, ...]:
@@ -20,13 +17,7 @@ def find_agent_files(places: Iterable[Path]) -> tuple[Path, ...]:
     """
     found: dict[Path, None] = {}
     for place in places:
-        files: list[Path]
-        if is_agent_folder(place):
-            files = [place]
-        elif place.is_dir():
-            files = sorted(file for file in place.iterdir() if file.suffix in _SUFFIXES and file.is_file())
-        else:
-            files = [place] if place.is_file() else []
+        files = agent_files_of(place) if place.exists() else []
         if not files:
             raise ToolmeshError(
                 f"no agent file at {place}",

@@ -6,8 +6,9 @@ from pathlib import Path
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, load_manifest
-from toolmesh_contracts.tool_places import MANIFEST_NAME, sort_places
+from toolmesh_contracts.tool_places import sort_places
 from toolmesh_contracts.vessel import Vessel, load_vessel
+from toolmesh_runtime.toolsets.locate import find_manifests as find_toolsets
 
 __all__ = ["find_manifests", "load_toolsets", "load_vessels", "split_by_pool"]
 
@@ -20,11 +21,8 @@ def find_manifests(places: Iterable[Path]) -> tuple[Path, ...]:
     Raises:
         ToolmeshError: a place is not there, or there is no manifest in it.
     """
-    found: dict[Path, None] = {}
-    for place in sort_places(tuple(places)).toolsets:
-        for manifest in _manifests_of(place):
-            found[manifest.absolute()] = None
-    return tuple(found)
+    found = find_toolsets(sort_places(tuple(places)).toolsets)
+    return tuple(dict.fromkeys(manifest.absolute() for manifest in found))
 
 
 def load_toolsets(places: Iterable[Path]) -> Sequence[Manifest]:
@@ -72,24 +70,3 @@ def split_by_pool(
             hint=f"write `pool: {pool}` beside each tool in its manifest, or start another --pool",
         )
     return here, elsewhere
-
-
-def _manifests_of(place: Path) -> Sequence[Path]:
-    if place.is_file():
-        return (place,)
-    if not place.is_dir():
-        raise ToolmeshError(
-            f"tools folder {place} is not there",
-            code=ErrorCode.INVALID_CONFIGURATION,
-            hint="give a folder with a manifest.yaml or a vessel.toml, or a folder of such folders",
-        )
-    if (place / MANIFEST_NAME).is_file():
-        return (place / MANIFEST_NAME,)
-    inner = sorted(folder / MANIFEST_NAME for folder in place.iterdir() if (folder / MANIFEST_NAME).is_file())
-    if not inner:
-        raise ToolmeshError(
-            f"no {MANIFEST_NAME} in {place}, nor in a folder directly below it",
-            code=ErrorCode.INVALID_CONFIGURATION,
-            hint="a toolset folder holds a manifest.yaml that names its tools, an agent folder a vessel.toml",
-        )
-    return inner
