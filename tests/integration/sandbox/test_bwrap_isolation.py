@@ -1,12 +1,25 @@
 """What a tool can see, write and reach under bwrap, for a worker that is root and for one that is not."""
 
 import asyncio
+import dataclasses
 import os
+import socket
 from pathlib import Path, PurePosixPath
 
 import pytest
-from tests.support.sandboxes import PYTHON, appeared, policy_with, processes_with, run, run_as, sandbox, until
+from tests.support.sandboxes import (
+    ENVIRONMENT,
+    PYTHON,
+    appeared,
+    policy_with,
+    processes_with,
+    run,
+    run_as,
+    sandbox,
+    until,
+)
 
+from toolmesh_sandbox.landlock import version
 from toolmesh_sandbox.policy import Mount
 from toolmesh_sandbox.profiles import profile
 
@@ -227,3 +240,31 @@ async def test_what_the_operator_hides_is_hidden_in_the_widest_profile(base: Pat
         )
         ended = await run(backend, code, policy_with("permissive"))
     assert ended.stdout.decode() == "[]\nclosed\n", ended
+
+
+@pytest.mark.parametrize("name", ["standard", "restrictive"])
+async def test_where_sockets_are_allowed_only_the_workspaces_own_is_reached(base: Path, name: str) -> None:
+    """The tool connects to a socket file in its workspace, and not to an abstract one of the host."""
+    if version() < 6:
+        pytest.skip("needs Landlock 6 (Linux 6.12)")
+    abstract = f"toolmesh-test-{os.getpid()}"
+    code = (
+        "import socket\n"
+        f"for address in ('own.sock', '\\0{abstract}'):\n"
+        "    try: socket.socket(socket.AF_UNIX).connect(address); print('connected')\n"
+        "    except OSError as e: print('refused')"
+    )
+    with socket.socket(socket.AF_UNIX) as own, socket.socket(socket.AF_UNIX) as host:
+        host.bind(f"\0{abstract}")
+        host.listen()
+        async with sandbox(base, profiles=[name]) as backend, backend.workspaces.new() as workspace:
+            own.bind(str(workspace.host / "own.sock"))
+            own.listen()
+            workspace.adopt("own.sock")
+            policy = dataclasses.replace(policy_with(name), unix_sockets=True)
+            async with backend.start([PYTHON, "-c", code], ENVIRONMENT, policy, workspace) as process:
+                ended = await process.wait()
+            async with backend.start([PYTHON, "-c", code], ENVIRONMENT, policy_with(name), workspace) as process:
+                closed = await process.wait()
+    assert ended.stdout.decode().split() == ["connected", "refused"], ended
+    assert b"Errno" in closed.stderr or closed.stdout.decode().split() == ["refused", "refused"], closed

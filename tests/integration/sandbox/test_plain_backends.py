@@ -8,6 +8,7 @@ import pytest
 from tests.support.sandboxes import policy_with, processes_with, run, run_as, sandbox
 
 from toolmesh_sandbox.errors import PolicyRefusedError
+from toolmesh_sandbox.landlock import version
 from toolmesh_sandbox.policy import Mount
 from toolmesh_sandbox.profiles import profile
 
@@ -103,3 +104,24 @@ async def test_a_missing_executable_is_a_setup_failure(base: Path, mode: str) ->
         ended = await run(backend, ["/nowhere/tool"])
     assert ended.code is None
     assert "/nowhere/tool" in (ended.setup_failed or "")
+
+
+async def test_landlock_keeps_the_tool_of_prlimit_only_from_the_workers_files_and_processes(
+    user: str, base: Path
+) -> None:
+    """Though both have one uid: only the workspace and /tmp can be changed, and nobody signalled."""
+    if version() < 6:
+        pytest.skip("needs Landlock 6 (Linux 6.12)")
+    code = (
+        "import os, signal, tempfile\n"
+        "open('mine', 'w').write('x'); os.rename('mine', 'output/mine'); os.unlink('output/mine')\n"
+        "open('/dev/null', 'w').write('x')\n"
+        "tempfile.TemporaryFile(dir='/tmp').close()\n"
+        "for act in (lambda: open('../../planted', 'w'), lambda: os.rename('output', '../planted'),\n"
+        "            lambda: os.kill(os.getppid(), 0)):\n"
+        "    try: act(); print('done')\n"
+        "    except OSError: pass\n"
+        "print('kept')"
+    )
+    ended = await run_as(user, base, code, mode="prlimit-only")
+    assert ended.stdout == b"kept\n", ended

@@ -62,3 +62,9 @@ class OutputRefusedError(SandboxError):
     """A file in a workspace that is missing, not an ordinary file, or over its cap."""
 
     code = "OUTPUT_REFUSED"
+
+
+class OutputTooLargeError(OutputRefusedError):
+    """A file in a workspace that is over its cap."""
+
+    code = "OUTPUT_TOO_LARGE"

@@ -13,11 +13,11 @@ from toolmesh_sandbox.kernel_calls import (
     CLONE_NEWUSER,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
-    keep_from_abstract_sockets,
     load_filter,
     prctl,
     setns,
 )
+from toolmesh_sandbox.landlock import keep_from_abstract_sockets, keep_writes_below
 from toolmesh_sandbox.launch import Launch
 
 _OUT_OF_THE_WAY = 100
@@ -89,5 +89,7 @@ def _change_identity(launch: Launch, joins: list[int]) -> None:
     for limit in launch.rlimits:
         resource.setrlimit(getattr(resource, f"RLIMIT_{limit.name}"), (limit.soft, limit.hard))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if launch.writable:
+        keep_writes_below(launch.writable)
     if launch.filter:
         load_filter(bytes.fromhex(launch.filter))

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import struct
 import sys
 
 PR_SET_PDEATHSIG = 1
@@ -14,8 +13,6 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_NOSUID, MS_NODEV, MS_REC, MS_SLAVE = 2, 4, 0x4000, 0x80000
 _SECCOMP_MODE_FILTER = 2
-_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446  # on every architecture
-_SCOPE_ABSTRACT_SOCKETS = 1
 _ALLOW_ALL = bytes.fromhex("060000000000ff7f")  # BPF_RET | BPF_K, SECCOMP_RET_ALLOW
 _LINUX = sys.platform.startswith("linux")
 
@@ -43,24 +40,6 @@ def load_filter(program: bytes) -> None:
     buffer = ctypes.create_string_buffer(program, len(program))
     order = _FilterProgram(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     _check(_libc().prctl(PR_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), ctypes.byref(order), 0, 0))
-
-
-def keep_from_abstract_sockets() -> None:
-    """Let this process connect to no abstract Unix socket of others; does nothing before Linux 6.12 (Landlock 6).
-
-    Raises:
-        OSError: the kernel knows it and refused it.
-    """
-    rules = struct.pack("QQQ", 0, 0, _SCOPE_ABSTRACT_SOCKETS)
-    libc = _libc()
-    ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, rules, ctypes.c_size_t(len(rules)), 0)
-    if ruleset < 0:
-        return
-    try:
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
-        _check(libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0))
-    finally:
-        os.close(ruleset)
 
 
 def can_filter() -> bool:

@@ -29,6 +29,8 @@ class Launch:
         memory_bytes: memory of the whole tree; beyond it is killed.
         cgroup: folder below which the call gets a memory cgroup; empty where that does not work.
         scoped: keep the command from abstract sockets of the host, where the kernel can.
+        writable: folders below which alone a command that is not bwrap may change anything, where the kernel can keep
+            it to that; empty for no such limit.
         filter: seccomp program for a command that is not bwrap, as hexadecimal text; empty for none.
     """
 
@@ -46,6 +48,7 @@ class Launch:
     memory_bytes: int = 0
     cgroup: str = ""
     scoped: bool = False
+    writable: tuple[str, ...] = ()
     filter: str = ""
 
     def encode(self) -> bytes:
@@ -57,6 +60,7 @@ class Launch:
         """The reverse of `encode`."""
         fields: dict[str, Any] = json.loads(data)
         fields["argv"] = tuple(fields["argv"])
+        fields["writable"] = tuple(fields["writable"])
         fields["rlimits"] = tuple(Rlimit(*limit) for limit in fields["rlimits"])
         return cls(**fields)
 

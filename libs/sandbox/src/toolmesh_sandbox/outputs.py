@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from toolmesh_sandbox.errors import OutputRefusedError
+from toolmesh_sandbox.errors import OutputRefusedError, OutputTooLargeError
 
 _CHUNK = 1024 * 1024
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -116,7 +116,8 @@ def read_file(folder: Path | int, name: str, cap: int) -> bytes:
         cap: most bytes that are accepted.
 
     Raises:
-        OutputRefusedError: it is missing, no ordinary file, or larger than the cap.
+        OutputTooLargeError: it is larger than the cap.
+        OutputRefusedError: it is missing, or no ordinary file.
     """
     if "/" in name or name in {"", ".", ".."}:
         raise OutputRefusedError(f"{name!r} is not the plain name of a file")
@@ -131,7 +132,7 @@ def read_file(folder: Path | int, name: str, cap: int) -> bytes:
     except OSError as error:
         raise OutputRefusedError(f"{name} can't be read: {error.strerror}") from error
     if len(data) > cap:
-        raise OutputRefusedError(f"{name} is refused: larger than {cap} bytes")
+        raise OutputTooLargeError(f"{name} is refused: larger than {cap} bytes")
     return data
 
 

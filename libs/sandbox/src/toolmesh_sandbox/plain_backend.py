@@ -53,6 +53,7 @@ class PlainBackend(Backend):
             joins=False,
             memory_bytes=policy.limits.memory_bytes if self._limited else 0,
             cgroup=str(self._cgroup or "") if self._limited else "",
+            writable=self._writable(policy, workspace),
             filter=self._filter(policy).hex(),
         )
         return launch, ()
@@ -60,9 +61,15 @@ class PlainBackend(Backend):
     def _filter(self, policy: Policy) -> bytes:
         return b""
 
+    def _writable(self, policy: Policy, workspace: Workspace) -> tuple[str, ...]:
+        return ()
+
 
 class PrlimitBackend(PlainBackend):
     """As `direct`, with kernel limits, memory limit and system call filter, for policies that promise a network.
+
+    Where the kernel has Landlock, nothing but the workspace, writable mounts and /tmp can be changed, and from Linux
+    6.12 no process of others signalled.
 
     The limit of processes counts all of the uid, so for a worker that is not root it includes the worker's own.
     """
@@ -84,6 +91,10 @@ class PrlimitBackend(PlainBackend):
 
     def _filter(self, policy: Policy) -> bytes:
         return assemble(filter_rules(policy, pid_namespace=False)) if self.level is Level.FILTER_ONLY else b""
+
+    def _writable(self, policy: Policy, workspace: Workspace) -> tuple[str, ...]:
+        mounts = (str(mount.source) for mount in policy.mounts if not mount.read_only)
+        return (str(workspace.host), *mounts, *(["/tmp"] if policy.tmp else []))  # noqa: S108 - as under bwrap
 
 
 def _folder(policy: Policy, workspace: Workspace) -> Path:
