@@ -31,6 +31,7 @@ def test_a_folder_without_a_manifest_is_an_error_that_names_it(tmp_path: Path) -
         with pytest.raises(ToolmeshError, match=str(place)) as caught:
             find_manifests([place])
         assert caught.value.code is ErrorCode.INVALID_CONFIGURATION
+        assert "manifest.yaml" in caught.value.hint
 
 
 def test_one_name_in_two_manifests_names_both_files(tmp_path: Path) -> None:

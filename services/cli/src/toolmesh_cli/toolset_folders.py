@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from toolmesh_contracts.config_problems import ConfigError
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, load_manifest
@@ -21,7 +22,11 @@ def find_manifests(places: Iterable[Path]) -> tuple[Path, ...]:
     Raises:
         ToolmeshError: a place is not there, or there is no manifest in it.
     """
-    found = find_toolsets(sort_places(tuple(places)).toolsets)
+    try:
+        found = find_toolsets(sort_places(tuple(places)).toolsets)
+    except ConfigError as error:
+        hint = "give a folder with a manifest.yaml or a vessel.toml, or a folder of such folders"
+        raise ConfigError(error.problems, hint=hint) from error
     return tuple(dict.fromkeys(manifest.absolute() for manifest in found))
 
 
