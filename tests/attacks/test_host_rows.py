@@ -113,7 +113,7 @@ def test_a_result_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
 def test_what_a_tool_prints_is_never_its_result() -> None:
     """A forged line of protocol on stdout leaves the call without a result."""
     forged = b'{"type":"result","ok":true,"user":"admin"}\n'
-    returned = interpret(an_exit(stdout=forged), None, "", 5)
+    returned = interpret(an_exit(stdout=forged), None, 5)
     assert returned.error is not None
     assert "admin" not in returned.message
 
@@ -142,7 +142,7 @@ def test_names_of_artifacts_stay_in_their_folder(tmp_path: Path) -> None:
 def test_a_result_does_not_excuse_a_tool_that_was_stopped() -> None:
     """It ran out of time after writing a good result: the outcome is the time-out."""
     good = b'{"result": {"message": "all done"}}'
-    returned = interpret(an_exit(code=None, timed_out=True), good, "", 5)
+    returned = interpret(an_exit(code=None, timed_out=True), good, 5)
     assert returned.error is not None
     assert "all done" not in returned.message
 

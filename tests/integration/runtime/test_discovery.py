@@ -85,3 +85,13 @@ async def test_change_is_a_new_version_and_the_old_one_stays(tmp_path: Path) -> 
         assert first.program.folder.is_dir()
     assert first.version != second.version
     assert second.description.description == "Tell much about a city."
+
+
+async def test_many_hanging_programs_delay_the_good_ones_little(tmp_path: Path) -> None:
+    """A dozen programs that never answer cost one limit, not one each, and the good one is served."""
+    hanging = {f"hang{number}": "import time\ntime.sleep(100)\n" for number in range(12)}
+    folder = toolset(tmp_path, **hanging, good=GOOD)
+    async with discovery(folder, limit_s=10) as found, asyncio.timeout(40):
+        inventory = await found.read()
+    assert set(inventory.tools) == {"good"}
+    assert {problem.tool for problem in inventory.problems} == set(hanging)

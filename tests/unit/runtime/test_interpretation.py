@@ -7,6 +7,7 @@ import pytest
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_runtime.process.interpretation import interpret
+from toolmesh_sandbox.errors import OutputRefusedError, OutputTooLargeError
 from toolmesh_sandbox.process import Exit, Usage
 
 GOOD = json.dumps({"result": {"text": "fine", "data_objects": []}, "error": ""}).encode()
@@ -37,7 +38,7 @@ def ended(
 @pytest.mark.parametrize("exit_", [ended(), ended(code=1), ended(code=None, signal=11), ended(code=None, signal=9)])
 def test_written_result_counts_however_the_process_ended(exit_: Exit) -> None:
     """The result was complete; what happened at the interpreter's exit doesn't undo it."""
-    assert interpret(exit_, GOOD, "", 5).message == "fine"
+    assert interpret(exit_, GOOD, 5).message == "fine"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_written_result_counts_however_the_process_ended(exit_: Exit) -> None:
 )
 def test_end_without_a_result_says_why(exit_: Exit, code: ErrorCode, says: str) -> None:
     """Set-up failure, time-out, limits, signals and exit codes are told apart; the last line of stderr is passed on."""
-    returned = interpret(exit_, None, "", 2.5)
+    returned = interpret(exit_, None, 2.5)
     assert returned.outcome is Outcome.ERROR
     assert returned.error is not None
     assert returned.error.code is code
@@ -64,28 +65,32 @@ def test_end_without_a_result_says_why(exit_: Exit, code: ErrorCode, says: str) 
 
 def test_time_out_beats_a_result() -> None:
     """A process that was killed for its time has no result, even if it wrote one."""
-    returned = interpret(ended(timed_out=True), GOOD, "", 1)
+    returned = interpret(ended(timed_out=True), GOOD, 1)
     assert returned.error is not None
     assert returned.error.code is ErrorCode.SANDBOX_TIMEOUT
 
 
 def test_a_result_proves_that_the_tool_ran() -> None:
     """What a sandbox that is stopped late says of itself doesn't undo a result."""
-    assert interpret(ended(setup="bwrap ended with wait status 9"), GOOD, "", 1).message == "fine"
+    assert interpret(ended(setup="bwrap ended with wait status 9"), GOOD, 1).message == "fine"
 
 
 def test_refused_result_file_is_an_error_that_says_why() -> None:
     """A link, a FIFO or a file over the limit is no result."""
-    returned = interpret(ended(), None, "result.json is refused: not a regular file", 1)
-    assert returned.error is not None
-    assert returned.error.code is ErrorCode.RESULT_TOO_LARGE
-    assert "not a regular file" in returned.error.message
+    for refused, code in (
+        (OutputRefusedError("result.json is refused: not a regular file"), ErrorCode.EXECUTION_ERROR),
+        (OutputTooLargeError("result.json is refused: larger than 5 bytes"), ErrorCode.RESULT_TOO_LARGE),
+    ):
+        returned = interpret(ended(), refused, 1)
+        assert returned.error is not None
+        assert returned.error.code is code
+        assert refused.message in returned.error.message
 
 
 def test_operator_gets_stderr_beside_the_traceback() -> None:
     """Both are in the log's part; the model gets one line."""
     failed = json.dumps({"result": None, "error": "Execution error: x\nTraceback\nKeyError: x"}).encode()
-    returned = interpret(ended(stderr=b"from stderr"), failed, "", 1)
+    returned = interpret(ended(stderr=b"from stderr"), failed, 1)
     assert "Traceback" in returned.log
     assert "from stderr" in returned.log
     assert returned.error is not None

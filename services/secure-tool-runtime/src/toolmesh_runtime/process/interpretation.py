@@ -6,6 +6,7 @@ from typing import Final
 
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_runtime.process.result_envelope import ToolReturn, failure, read_envelope
+from toolmesh_sandbox.errors import OutputRefusedError, OutputTooLargeError
 from toolmesh_sandbox.process import Exit
 
 __all__ = ["interpret"]
@@ -20,27 +21,27 @@ _SIGNALS: Final = {
 }
 
 
-def interpret(ended: Exit, result: bytes | None, unreadable: str, wall_clock_s: float) -> ToolReturn:
+def interpret(ended: Exit, result: bytes | OutputRefusedError | None, wall_clock_s: float) -> ToolReturn:
     """Return the outcome.
 
     Args:
         ended: How the process ended.
-        result: Content of the result file; None if there is none that can be used.
-        unreadable: Why there is none, if a file is there but was refused.
+        result: Content of the result file, why it was refused, or None if there is none.
         wall_clock_s: The limit that the process had, in seconds.
     """
     stderr = ended.stderr[-_LOGGED_STDERR:].decode(errors="replace")
     if ended.timed_out:
         message = f"the tool ran past its limit of {wall_clock_s:g} s and was stopped"
         return failure(ErrorCode.SANDBOX_TIMEOUT, message, log=stderr)
-    if result is not None:
+    if isinstance(result, bytes):
         returned = read_envelope(result)
         return replace(returned, log=f"{returned.log}\n{stderr}".strip()) if returned.error else returned
     if ended.setup_failed is not None:
         message = "the sandbox could not be set up; the tool did not run"
         return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed)
-    if unreadable:
-        return failure(ErrorCode.RESULT_TOO_LARGE, f"the tool's result can't be used: {unreadable}", log=stderr)
+    if result is not None:
+        code = ErrorCode.RESULT_TOO_LARGE if isinstance(result, OutputTooLargeError) else ErrorCode.EXECUTION_ERROR
+        return failure(code, f"the tool's result can't be used: {result.message}", log=stderr)
     reason = _SIGNALS.get(signal.Signals(ended.signal)) if ended.signal in set(signal.Signals) else None
     how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
     last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")

@@ -109,10 +109,8 @@ async def run_tool(
             command = (str(folder.runner_args),)
             process = await stack.enter_async_context(confinement.start(program, command, workspace, killed_after_s))
             ended = await _ended(process, workspace.host / folder.result_file.name, wall_clock_s)
-        result, unreadable = await asyncio.to_thread(
-            _read_result, workspace.host, folder.result_file.name, limits.result_bytes
-        )
-        returned = await asyncio.to_thread(interpret, ended, result, unreadable, wall_clock_s)
+        result = await asyncio.to_thread(_read_result, workspace.host, folder.result_file.name, limits.result_bytes)
+        returned = await asyncio.to_thread(interpret, ended, result, wall_clock_s)
         returned = await asyncio.to_thread(redacted, returned, secrets)
         with await asyncio.to_thread(collect, workspace.host / folder.output.name, limits.outputs) as collected:
             outputs = _sorted(returned, collected, secrets)
@@ -162,13 +160,13 @@ async def _stop_lingering(process: SandboxProcess, result_file: Path) -> None:
             return
 
 
-def _read_result(folder: Path, name: str, cap: int) -> tuple[bytes | None, str]:
+def _read_result(folder: Path, name: str, cap: int) -> bytes | OutputRefusedError | None:
     if not os.path.lexists(folder / name):
-        return None, ""
+        return None
     try:
-        return read_file(folder, name, cap), ""
+        return read_file(folder, name, cap)
     except OutputRefusedError as error:
-        return None, error.message
+        return error
 
 
 def _sorted(returned: ToolReturn, collected: Collected, secrets: tuple[str, ...]) -> SortedOutputs:

@@ -9,12 +9,16 @@ from typing import Final
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.tool_description import ToolDescriptions
 from toolmesh_runtime.process.confinement import Confinement, ToolProgram
-from toolmesh_runtime.toolsets.schema_probe import describe_program
+from toolmesh_runtime.toolsets.schema_probe import ProbeError, describe_program
 from toolmesh_sandbox.errors import SandboxError
 
 __all__ = ["SchemaCache"]
 
 _PROBES_AT_ONCE: Final = 4
+_SOON_S: Final = 3.0
+"""A program that takes longer no longer counts as one of these."""
+_ROUND: Final = 1.3
+"""So many times the limit of one program is waited for all."""
 
 _Answer = ToolDescriptions | ToolmeshError | SandboxError
 
@@ -62,7 +66,11 @@ class SchemaCache:
             asked = {
                 program: group.create_task(self._ask(program, gate)) for program in programs if program not in kept
             }
-        self._known = kept | {program: task.result() for program, task in asked.items()}
+            if asked:
+                _, late = await asyncio.wait(asked.values(), timeout=self.limit_s * _ROUND)
+                for task in late:
+                    task.cancel()
+        self._known = kept | {program: _result(task) for program, task in asked.items()}
         self._due_at = min(
             (self._expiry(known, programs[program]) for program, known in self._known.items()), default=float("inf")
         )
@@ -85,10 +93,22 @@ class SchemaCache:
         return known.asked_at + after_s
 
     async def _ask(self, program: ToolProgram, gate: asyncio.Semaphore) -> _Known:
-        async with gate:
-            answer: _Answer
-            try:
-                answer = await describe_program(self.confinement, program, limit_s=self.limit_s)
-            except (ToolmeshError, SandboxError) as error:
-                answer = error
-            return _Known(answer, time.monotonic())
+        async with asyncio.TaskGroup() as group:
+            async with gate:
+                asking = group.create_task(self._describe(program))
+                # One that hangs must not keep the others from being asked.
+                await asyncio.wait({asking}, timeout=_SOON_S)
+            return _Known(await asking, time.monotonic())
+
+    async def _describe(self, program: ToolProgram) -> _Answer:
+        try:
+            return await describe_program(self.confinement, program, limit_s=self.limit_s)
+        except (ToolmeshError, SandboxError) as error:
+            return error
+
+
+def _result(task: "asyncio.Task[_Known]") -> _Known:
+    if task.cancelled():
+        answer = ProbeError("it was not asked yet, because other programs took too long; it is asked again soon")
+        return _Known(answer, time.monotonic())
+    return task.result()
