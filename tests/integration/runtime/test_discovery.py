@@ -1,5 +1,6 @@
 """Toolset folders as people leave them: what works is served, what doesn't is named, and neither blocks the other."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
