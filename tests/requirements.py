@@ -29,6 +29,7 @@ DECLARED_ARGUMENTS = "docs/declared-tools.md: Arguments"
 DECLARED_RESULTS = "docs/declared-tools.md: Results"
 DECLARED_PLACE = "docs/declared-tools.md: Where a command runs"
 TURNS = "docs/declared-tools.md: Turns"
+SERVICES = "docs/declared-tools.md: Services"
 OPERATING = "docs/operating.md"
 README = "README.md"
 
@@ -144,6 +145,7 @@ REQUIREMENTS = {
     "declared:alone": Requirement(
         "docs/declared-tools.md", "An author runs and checks declared tools without a server."
     ),
+    "declared:services": Requirement(SERVICES, "A service is called only where it is allowed, and knows who asks."),
     "declared:turn": Requirement(TURNS, "Calls of a turn find each other's files, on whatever worker they run."),
     "up:one-command": Requirement(
         OPERATING, "`toolmesh up` starts everything, keeps it running, and drains on Ctrl-C."

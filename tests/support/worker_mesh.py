@@ -93,27 +93,36 @@ async def broker_and_client(
 
 @asynccontextmanager
 async def worker_in_process(
-    mesh: WorkerMesh, toolsets: Sequence[Path], *, worker_id: str = "worker-1", **changes: object
+    mesh: WorkerMesh,
+    toolsets: Sequence[Path],
+    *,
+    worker_id: str = "worker-1",
+    served: int | None = None,
+    **changes: object,
 ) -> AsyncIterator[None]:
-    """Run a worker in this process; at the end of the block it drains."""
+    """Run a worker in this process; at the end of the block it drains.
+
+    `served` says how many tools to wait for, where not all of the files' are served.
+    """
     config = mesh.worker_config(worker_id, toolsets, **changes)
     stop = asyncio.Event()
     async with running_worker(config, mesh.folder, Redactor()) as worker, asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(stop))
         try:
-            await served_by(mesh, worker_id, toolsets)
+            await served_by(mesh, worker_id, toolsets, served)
             yield
         finally:
             stop.set()
             await asyncio.wait({running})
 
 
-async def served_by(mesh: WorkerMesh, worker_id: str, toolsets: Sequence[Path]) -> None:
+async def served_by(mesh: WorkerMesh, worker_id: str, toolsets: Sequence[Path], served: int | None = None) -> None:
     """Wait until the client's catalog has all tools of a worker."""
     places = sort_places(toolsets)
     expected = sum(len(load_manifest(path).tools) for path in find_manifests(places.toolsets))
     expected += sum(len(load_vessel(folder).tools) for folder in places.agents)
+    wanted = expected if served is None else served
     async with asyncio.timeout(20):
         await mesh.client.catalog.wait_until(
-            lambda view: sum(worker_id in tool.workers for tool in view.tools()) >= expected
+            lambda view: sum(worker_id in tool.workers for tool in view.tools()) >= wanted
         )

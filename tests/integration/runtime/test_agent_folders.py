@@ -56,7 +56,7 @@ async def test_a_broken_tool_or_folder_leaves_the_others(tmp_path: Path) -> None
     assert f"{broken}/vessel.toml" in told
     assert "nothing is shown there" in told
     assert f"{answered}/tools/four.toml" in told
-    assert "not served yet" in told
+    assert "no entry of `services`" in told
     assert len(inventory.problems) == 3
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
+from toolmesh_contracts.agent_config.entries import Headers
 from toolmesh_contracts.config_fields import AbsolutePath, ConfigModel, Count, NoBoolean, RelativePath, Seconds, Text
 from toolmesh_contracts.config_problems import ConfigError, Problem, nearest
 from toolmesh_contracts.document import Document
@@ -52,6 +53,9 @@ DECLARED_NAME: Final = r"[a-z][a-z0-9_]{0,62}"
 """A declared tool's name, to be matched as a whole."""
 
 _SCOPE: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
+_OWN_HEADERS: Final = frozenset(
+    {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding", "te", "upgrade"}
+)
 _WORKSPACES: Final = ("/work", "/workspace")
 _TAKEN_TARGETS: Final = (
     *("/agent", "/outbox", *_WORKSPACES, "/tmp", "/var", "/run"),  # noqa: S108 - inside the sandbox
@@ -98,6 +102,15 @@ def _service_url(text: str) -> str:
     return text
 
 
+def _service_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name in headers:
+        if name.lower() in _OWN_HEADERS or name.lower().startswith("x-toolmesh-"):
+            raise ValueError(f"the header {name!r} is set by toolmesh")
+        if not headers[name].isascii():
+            raise ValueError(f"the header {name!r} has a value that is not ASCII")
+    return headers
+
+
 _FLAG_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 StrictSeconds = Annotated[float, Field(gt=0, le=86_400, strict=True), NoBoolean]
@@ -111,8 +124,8 @@ class Service(ConfigModel):
     """Where the arguments are sent as JSON."""
     method: Literal["POST", "PUT"] = "POST"
     """HTTP method."""
-    headers: dict[str, str] = Field(default_factory=dict)
-    """Further headers."""
+    headers: Annotated[Headers, AfterValidator(_service_headers)] = Field(default_factory=dict)
+    """Further headers; no secrets, which stand in the worker's configuration."""
     timeout_seconds: StrictSeconds | None = None
     """Time limit of the request, in seconds; None: the tool's."""
 

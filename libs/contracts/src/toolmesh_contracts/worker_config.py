@@ -1,11 +1,13 @@
 """The worker's configuration file."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
+from toolmesh_contracts.agent_config.entries import Headers
 from toolmesh_contracts.broker_config import BrokerConfig
 from toolmesh_contracts.config_fields import (
     AbsolutePath,
@@ -28,6 +30,7 @@ __all__ = [
     "HealthConfig",
     "KeysConfig",
     "SandboxConfig",
+    "ServiceEndpoint",
     "WorkerConfig",
     "WorkerLimits",
     "load_worker_config",
@@ -93,6 +96,27 @@ class KeysConfig(ConfigModel):
     """The pool's private key, which opens sealed configuration; mode 0600."""
 
 
+def _endpoint_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", text):
+        raise ValueError(
+            "a URL that starts with https:// or http:// is needed, without user, password, query or fragment"
+        )
+    return text
+
+
+class ServiceEndpoint(ConfigModel):
+    """An endpoint that tools with a `service` may have called."""
+
+    url: Annotated[str, AfterValidator(_endpoint_url)]
+    """Every URL of this origin at or below this path."""
+    headers: Headers = Field(default_factory=dict)
+    """Sent along, such as `Authorization`: credentials stand here and in no tool's file."""
+    signing_secret: Text | None = None
+    """Key of the signature (HMAC-SHA256) by which the service knows the worker; None: no signature."""
+    private: bool = False
+    """It may be at an address that is not public, such as loopback."""
+
+
 class WorkerLimits(ConfigModel):
     """Sizes above which something is refused."""
 
@@ -134,6 +158,8 @@ class WorkerConfig(ConfigModel):
     """Folders with a `manifest.yaml`, or manifests; relative paths start at this file's folder."""
     sandbox: SandboxConfig = SandboxConfig()
     """How tools are isolated."""
+    services: tuple[ServiceEndpoint, ...] = ()
+    """What tools with a `service` may have called; nothing else."""
     keys: KeysConfig
     """Key files; relative paths start at this file's folder."""
     default_timeout_seconds: Seconds = 300

@@ -27,12 +27,13 @@ from toolmesh_contracts.worker_config import WorkerConfig
 from toolmesh_identity.keys import SealingKeys, VerifyingKeys
 from toolmesh_runtime.admission import Verifier
 from toolmesh_runtime.declared.command_run import DeclaredCommands
-from toolmesh_runtime.declared.turn_workspaces import turn_workspaces
+from toolmesh_runtime.declared.turn_workspaces import TurnWorkspaces, turn_workspaces
 from toolmesh_runtime.describe import Describer
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.one_call import CallHandler
 from toolmesh_runtime.process.confinement import Confinement, publish_sdk
 from toolmesh_runtime.running_calls import RunningCalls
+from toolmesh_runtime.services.endpoints import endpoint_secrets
 from toolmesh_runtime.settlement import Settlement
 from toolmesh_runtime.tool_calls import ToolCalls
 from toolmesh_runtime.toolset_updates import ToolsetUpdates
@@ -94,6 +95,7 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
         executor_keys=VerifyingKeys.from_file(folder / config.keys.executors),
         sealing_keys=SealingKeys.from_file(folder / config.keys.sealing),
     )
+    redactor.add(*(text for endpoint in config.services for text in endpoint_secrets(endpoint)))
     metrics = WorkerMetrics()
     async with AsyncExitStack() as stack:
         sandbox = _sandbox_settings(config, folder)
@@ -105,8 +107,7 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
         broker = await stack.enter_async_context(connect(connection))
         group = await stack.enter_async_context(task_scope())
         turns = await stack.enter_async_context(turn_workspaces(backend, broker.payloads(config.pool)))
-        declared = DeclaredCommands(backend, turns)
-        worker = _worker(config, name, broker, verifier, discovery, declared, metrics, redactor)
+        worker = _worker(config, name, broker, verifier, discovery, turns, metrics, redactor)
         publisher = CatalogPublisher(broker)
         await stack.enter_async_context(publisher.running())
         updates = ToolsetUpdates(
@@ -180,6 +181,7 @@ def _discovery(
         output_bytes=config.limits.output_bytes,
         retry_s=config.reconcile_seconds,
         hidden=hidden,
+        services=config.services,
     )
     return Discovery(settings, confinement)
 
@@ -190,7 +192,7 @@ def _worker(
     broker: Broker,
     verifier: Verifier,
     discovery: Discovery,
-    declared: DeclaredCommands,
+    turns: TurnWorkspaces,
     metrics: WorkerMetrics,
     redactor: Redactor,
 ) -> Worker:
@@ -212,7 +214,7 @@ def _worker(
             limits=config.limits,
             redactor=redactor,
             metrics=metrics,
-            declared=declared,
+            declared=DeclaredCommands(discovery.confinement.backend, turns, config.services),
         ),
         calls=calls,
         metrics=metrics,

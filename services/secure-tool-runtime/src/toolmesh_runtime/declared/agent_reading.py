@@ -7,8 +7,10 @@ from typing import Final
 
 from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.tool_places import VESSEL_NAME, sort_places
-from toolmesh_runtime.declared.agent_folders import AgentPackage, publish_agent
+from toolmesh_contracts.worker_config import ServiceEndpoint
+from toolmesh_runtime.declared.agent_folders import publish_agent
 from toolmesh_runtime.declared.declared_tool import DeclaredTool, declared_tools
+from toolmesh_runtime.services.endpoints import find_endpoint
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
 from toolmesh_sandbox.backend import Backend
 from toolmesh_sandbox.settings import Mode
@@ -16,7 +18,7 @@ from toolmesh_sandbox.settings import Mode
 __all__ = ["AgentReading", "read_agents"]
 
 _NOT_ISOLATED: Final = "declared tools are promised more than mode {mode} can give; run the worker in mode bwrap"
-_NO_SERVICES: Final = "tools that a `service` answers are not served yet; give the tool a `command`"
+_NOT_ALLOWED: Final = "no entry of `services` in the worker's configuration allows this URL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,12 @@ class AgentReading:
 
 
 def read_agents(
-    places: Sequence[Path], base: Path, hidden: Sequence[Path], backend: Backend, former: Mapping[str, LoadedTool]
+    places: Sequence[Path],
+    base: Path,
+    hidden: Sequence[Path],
+    backend: Backend,
+    former: Mapping[str, LoadedTool],
+    services: Sequence[ServiceEndpoint] = (),
 ) -> AgentReading:
     """Publish and read the agent folders among a worker's places.
 
@@ -47,6 +54,7 @@ def read_agents(
         hidden: Folders of the worker that no mount may show.
         backend: The sandbox.
         former: What was served before, by name.
+        services: What tools with a `service` may have called.
     """
     tools: list[tuple[DeclaredTool, Path]] = []
     problems: list[tuple[str, Problem]] = []
@@ -65,14 +73,12 @@ def read_agents(
             continue
         watched.extend(package.copied)
         problems.extend(("", problem) for problem in package.problems)
-        problems.extend(_services(package))
-        tools.extend((tool, package.folder / tool.file) for tool in declared_tools(package, former))
+        for tool in declared_tools(package, former):
+            service, file = tool.settings.service, package.folder / tool.file
+            if service is None or find_endpoint(service.url, services) is not None:
+                tools.append((tool, file))
+            else:
+                path = ("service", "url")
+                problem = Problem(file=str(file), path=path, message=_NOT_ALLOWED, found=repr(service.url))
+                problems.append((tool.name, problem))
     return AgentReading(tuple(tools), tuple(problems), tuple(unreadable), tuple(watched))
-
-
-def _services(package: AgentPackage) -> list[tuple[str, Problem]]:
-    return [
-        (name, Problem(file=str(package.source_of(tool.path)), path=("service",), message=_NO_SERVICES))
-        for name, tool in package.vessel.tools.items()
-        if tool.settings.service is not None
-    ]

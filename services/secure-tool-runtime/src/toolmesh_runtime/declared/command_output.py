@@ -10,17 +10,23 @@ from toolmesh_contracts.errors import ErrorCode
 from toolmesh_runtime.process.result_envelope import ToolReturn, failure
 from toolmesh_sandbox.process import Exit
 
-__all__ = ["command_return"]
+__all__ = ["CutText", "command_return", "cut_text"]
 
 _SIGNAL_BASE: Final = 128
 _LOGGED: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class CutText:
+    """Text for the model.
+
+    Attributes:
+        shown: Its head, and where something is missing a line that says so.
+        dropped: Characters that are not shown.
+    """
+
     shown: str
     dropped: int
-    """Characters that are not shown."""
 
 
 def command_return(ended: Exit, limit: int, wall_clock_s: float) -> ToolReturn:
@@ -35,7 +41,7 @@ def command_return(ended: Exit, limit: int, wall_clock_s: float) -> ToolReturn:
         message = "the sandbox could not be set up; the tool did not run"
         return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed[:_LOGGED])
     code = ended.code if ended.signal is None else _SIGNAL_BASE + ended.signal
-    text = _cut(ended, limit)
+    text = cut_text(ended.stdout, ended.stdout_dropped, ended.stdout_dropped_characters, limit)
     message = text.shown
     if ended.timed_out:
         line_end = "" if not message or message.endswith("\n") else "\n"
@@ -63,10 +69,18 @@ def command_return(ended: Exit, limit: int, wall_clock_s: float) -> ToolReturn:
     )
 
 
-def _cut(ended: Exit, limit: int) -> _Text:
+def cut_text(kept: bytes, dropped_bytes: int, dropped_characters: int, limit: int) -> CutText:
+    """Return what a capture kept, as UTF-8 and cut to `limit` characters.
+
+    Args:
+        kept: The capture's bytes.
+        dropped_bytes: How many came after them.
+        dropped_characters: The characters in those.
+        limit: Characters that the model sees.
+    """
     # A character that the capture's end divides is counted with what came after it.
-    text, _ = codecs.utf_8_decode(ended.stdout, "replace", not ended.stdout_dropped)
-    dropped = max(0, len(text) - limit) + ended.stdout_dropped_characters
+    text, _ = codecs.utf_8_decode(kept, "replace", not dropped_bytes)
+    dropped = max(0, len(text) - limit) + dropped_characters
     if not dropped:
-        return _Text(text, 0)
-    return _Text(f"{text[:limit]}\n[output cut: {dropped} characters dropped]", dropped)
+        return CutText(text, 0)
+    return CutText(f"{text[:limit]}\n[output cut: {dropped} characters dropped]", dropped)

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +11,8 @@ from typing import Final
 
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.values import WorkspaceCopy
+from toolmesh_contracts.vessel import Service
+from toolmesh_contracts.worker_config import ServiceEndpoint
 from toolmesh_runtime.declared.call_arguments import as_flags, as_json, read_arguments
 from toolmesh_runtime.declared.command_output import command_return
 from toolmesh_runtime.declared.declared_tool import DeclaredTool
@@ -19,7 +22,7 @@ from toolmesh_runtime.process.tool_run import FinishedRun
 from toolmesh_sandbox.backend import Backend
 from toolmesh_sandbox.outputs import Collected, OutputLimits, collect
 from toolmesh_sandbox.policy import Policy
-from toolmesh_sandbox.process import Exit
+from toolmesh_sandbox.process import Exit, Usage
 from toolmesh_sandbox.workspaces import Workspace
 
 __all__ = ["CommandRun", "DeclaredCommands"]
@@ -64,6 +67,8 @@ class DeclaredCommands:
 
     backend: Backend
     turns: TurnWorkspaces
+    services: tuple[ServiceEndpoint, ...] = ()
+    """What tools with a `service` may have called."""
 
     @asynccontextmanager
     async def run(
@@ -80,8 +85,12 @@ class DeclaredCommands:
         Raises:
             RefusedArgumentsError: the arguments can't be taken; nothing was started.
             WorkspaceLostError: the turn's workspace is gone.
+            ServiceRefusedError: the worker may not call the tool's service.
             SandboxError: the sandbox can't be had.
         """
+        if tool.settings.service is not None:
+            yield await self._served(tool, tool.settings.service, invocation, arguments, wall_clock_s)
+            return
         call = await asyncio.to_thread(_prepared, tool, arguments)
         policy = self._policy(tool, wall_clock_s)
         async with self.turns.of(invocation, policy) as used:
@@ -92,6 +101,20 @@ class DeclaredCommands:
                 files = {file.name: file for file in collected.files}
                 finished = FinishedRun(returned, _outputs(collected), files, ended.usage, ended.stdout)
                 yield CommandRun(finished, used.copy)
+
+    async def _served(
+        self, tool: DeclaredTool, service: Service, invocation: Invocation, arguments: bytes, wall_clock_s: float
+    ) -> CommandRun:
+        # Here, because importing an HTTP client takes longer than a call, and most workers need none.
+        from toolmesh_runtime.services.service_call import call_service
+
+        body = await asyncio.to_thread(lambda: as_json(read_arguments(arguments)))
+        began = time.monotonic()
+        returned = await call_service(
+            service, invocation, body, self.services, limit=tool.output_chars, wall_clock_s=wall_clock_s
+        )
+        usage = Usage(wall_ms=max(1, round((time.monotonic() - began) * 1000)), cpu_ms=0, peak_memory_bytes=0)
+        return CommandRun(FinishedRun(returned, SortedOutputs((), (), ()), {}, usage, b""), None)
 
     async def _ended(self, tool: DeclaredTool, call: _Call, policy: Policy, workspace: Workspace) -> Exit:
         inside = self.backend.inside(workspace)

@@ -46,7 +46,7 @@ class DeclaredTool(LoadedTool):
 
 
 def declared_tools(package: AgentPackage, former: Mapping[str, LoadedTool]) -> Iterable[DeclaredTool]:
-    """Return the tools of an agent folder that run a command.
+    """Return the tools of an agent folder.
 
     Args:
         package: The folder.
@@ -54,8 +54,6 @@ def declared_tools(package: AgentPackage, former: Mapping[str, LoadedTool]) -> I
     """
     policy = profile(DECLARED_PROFILE).with_mounts(*package.mounts)
     for name, declared in package.vessel.tools.items():
-        if declared.settings.command is None:
-            continue
         tool = _tool(name, declared, package, policy)
         before = former.get(name)
         if isinstance(before, DeclaredTool) and before.version == tool.version:
@@ -74,7 +72,7 @@ def _tool(name: str, declared: DeclaredFile, package: AgentPackage, policy: Poli
         description=ToolDescription(
             description=settings.description,
             parameters=settings.parameters,
-            timeout_seconds=settings.timeout_seconds,
+            timeout_seconds=(settings.service and settings.service.timeout_seconds) or settings.timeout_seconds,
         ),
         program=ToolProgram(
             folder=package.package, path=PurePosixPath(relative), python=None, policy=policy, strict=True

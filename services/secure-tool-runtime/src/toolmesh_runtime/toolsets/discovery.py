@@ -16,6 +16,7 @@ from toolmesh_contracts.envelopes.catalog import ToolProblem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, ToolManifest, load_manifest
 from toolmesh_contracts.tool_places import sort_places
+from toolmesh_contracts.worker_config import ServiceEndpoint
 from toolmesh_runtime.declared.agent_reading import AgentReading, read_agents
 from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.process.confinement import Confinement, ToolProgram
@@ -50,6 +51,8 @@ class DiscoverySettings:
     """A program that could not describe itself is asked again after this long, even if nothing has changed."""
     hidden: tuple[Path, ...] = ()
     """Folders of the worker that no mount of a declared tool may show."""
+    services: tuple[ServiceEndpoint, ...] = ()
+    """What declared tools with a `service` may have called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,12 @@ class Discovery:
         """Publish and read the agent folders among the places that are served."""
         settings = self.settings
         reading = read_agents(
-            settings.toolsets, settings.base, settings.hidden, self.confinement.backend, self.inventory.tools
+            settings.toolsets,
+            settings.base,
+            settings.hidden,
+            self.confinement.backend,
+            self.inventory.tools,
+            settings.services,
         )
         self._sources |= set(reading.watched)
         return reading
