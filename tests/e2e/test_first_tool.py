@@ -75,7 +75,7 @@ async def _the_doctor_and_a_shell_know_the_mesh(mesh: RunningMesh, tools: Path) 
     assert ill.code == 1, ill.stdout
     assert "nothing_of_that_name" in ill.stdout
     assert "is still served" in ill.stdout
-    assert ill.stdout.splitlines()[-1].startswith("doctor: 1 problem, ")
+    assert ill.stdout.splitlines()[-1].startswith("doctor: 2 problems, ")
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs the Go compiler")
