@@ -52,6 +52,7 @@ async def test_a_mesh_from_start_to_stop(tmp_path: Path) -> None:
     async with running_mesh([_sample_tools(tmp_path)], workers=2, agents=[agents]) as mesh:
         assert "6 tools in pool default, 2 workers; try: toolmesh call " in mesh.ready_line
         assert "\x1b" not in mesh.ready_line
+        assert not [line for line in mesh.progress if "warning" in line], "every tool of the agent is served"
         await _calls_end_as_documented(mesh)
         await _json_documents_have_one_shape(mesh)
         await _artifacts_are_saved(mesh, tmp_path / "saved")

@@ -122,10 +122,14 @@ class AgentTools:
             try:
                 resolve_tool(catalog, tool.remote_name, None)
             except ClientError as error:
-                code = ErrorCode.TOOL_NOT_AVAILABLE if error.code is ErrorCode.TOOL_NOT_FOUND else error.code
+                unserved = error.code is ErrorCode.TOOL_NOT_FOUND
                 problems.append(
                     ToolProblem(
-                        source=tool.place, tool=f"{self.agent}/{tool.exposed_name}", code=code, message=str(error)
+                        source=tool.place,
+                        tool=f"{self.agent}/{tool.exposed_name}",
+                        code=ErrorCode.TOOL_NOT_AVAILABLE if unserved else error.code,
+                        message=str(error),
+                        unserved=tool.remote_name if unserved else "",
                     )
                 )
         return tuple(problems)

@@ -49,11 +49,16 @@ class MeshListing:
         return sum(entry.worker == worker for entry in self.entries)
 
     def problems(self) -> dict[ToolProblem, tuple[str, ...]]:
-        """Return what could not be loaded, each with the workers that say so."""
+        """Return what could not be loaded, each with the workers that say so.
+
+        The catalog is newer than a heartbeat: a tool that is in it is no longer missed.
+        """
+        served = {entry.tool for entry in self.entries}
         told: defaultdict[ToolProblem, list[str]] = defaultdict(list)
         for heartbeat in self.heartbeats:
             for problem in heartbeat.problems:
-                told[problem].append(heartbeat.instance)
+                if problem.unserved not in served:
+                    told[problem].append(heartbeat.instance)
         return {problem: tuple(sorted(workers)) for problem, workers in told.items()}
 
 

@@ -62,13 +62,15 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The manifest's file name and entry, for messages to the operator; no host path."""
 
 
-class ToolProblem(msgspec.Struct, frozen=True, kw_only=True):
+class ToolProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool or toolset that could not be loaded."""
 
     source: str
     tool: str
     code: ErrorCode
     message: str
+    unserved: str = ""
+    """The tool's name on its workers, if all that is wrong is that none serves it now."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
