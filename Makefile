@@ -60,7 +60,8 @@ cover: $(STAMP) go ## Run all tests and print each room's coverage.
 	@$(PYTHON) -m pytest -q -n $(WORKERS) --cov --cov-report= tests
 	@$(PYTHON) tests/structure/coverage_by_room.py
 
-sdk-cost: $(STAMP) ## Print what importing the SDK costs, as CPU time.
+sdk-cost: $(STAMP) ## Print what importing the SDK and the launcher cost, as CPU time.
+	@$(PYTHON) tests/load/cold_call.py
 	@$(PYTHON) tests/load/sdk_import_cost.py
 
 sam-tools: $(STAMP) ## Run every form of a tool under each release of the published SDK, and count what fits.
