@@ -219,13 +219,14 @@ def run_as(user: str, file: Path = GIVEN, profiles: tuple[str, ...] = PROFILES) 
 
 
 def summary(outcomes: list[Outcome]) -> list[str]:
-    """Lines for people: what did not hold, known limits, and the count last."""
+    """Lines for people: what did not hold, known limits, and the count of rows last; a row holds under every profile."""
     lines = [
         f"{each.id} under {each.profile}: {each.wrong}" for each in outcomes if each.wrong and not each.known_limit
     ]
     lines += [f"{each.id} under {each.profile}: known limit: {each.wrong}" for each in outcomes if each.known_limit]
-    judged = [each for each in outcomes if not each.known_limit]
-    return [*lines, f"attacks: {sum(not each.wrong for each in judged)} of {len(judged)} held"]
+    judged = {each.id for each in outcomes} - {each.id for each in outcomes if each.known_limit}
+    held = judged - {each.id for each in outcomes if each.wrong}
+    return [*lines, f"attacks: {len(held)} of {len(judged)} held"]
 
 
 def _main() -> int:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from toolmesh_sandbox.diagnosis import explain
+from toolmesh_sandbox.diagnosis import explain, next_level
+from toolmesh_sandbox.ladder import Level
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,24 @@ def test_a_message_becomes_what_is_missing_and_what_to_do(said: str, missing: st
     assert cure in error.hint
     assert "'restrictive'" in error.message
     assert said in error.message
+
+
+@pytest.mark.parametrize(
+    ("level", "said", "next_one"),
+    [
+        (
+            Level.FULL,
+            "cannot open /proc/sys/user/max_user_namespaces: Read-only file system",
+            Level.USER_NAMESPACES_LEFT,
+        ),
+        (Level.USER_NAMESPACES_LEFT, "cannot open /proc/sys/user/max_user_namespaces: Read-only file system", None),
+        (Level.FULL, "bwrap: Can't mount proc on /newroot/proc: Operation not permitted", Level.NO_PROC),
+        (Level.NO_PROC, "bwrap: Can't mount proc on /newroot/proc: Operation not permitted", None),
+        (Level.FULL, "bwrap: No permissions to create new namespace", None),
+    ],
+)
+def test_the_next_step_of_the_ladder_is_the_one_that_avoids_what_failed(
+    level: Level, said: str, next_one: Level | None
+) -> None:
+    """And there is none for a failure that no step avoids."""
+    assert next_level(level, said) == next_one

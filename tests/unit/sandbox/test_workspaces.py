@@ -72,21 +72,21 @@ def test_what_an_earlier_tool_planted_is_neither_followed_nor_replaced(tmp_path:
 def test_no_two_users_of_a_base_folder_share_a_uid() -> None:
     """Two workers draw from one stock through the lock files; what is given back is lent again."""
     with throwaway_base() as base:
-        first, second = Identities(base, 61184, 3), Identities(base, 61184, 3)
+        first, second = Identities(base, 60184, 3), Identities(base, 60184, 3)
         with first.lease() as one, second.lease() as two, first.lease() as three:
-            assert {one, two, three} == {61184, 61185, 61186}
-            with pytest.raises(SandboxExhaustedError, match="all 3 uids from 61184"), second.lease():
+            assert {one, two, three} == {60184, 60185, 60186}
+            with pytest.raises(SandboxExhaustedError, match="all 3 uids from 60184"), second.lease():
                 pass
         with second.lease() as again:
-            assert again in {61184, 61185, 61186}
+            assert again in {60184, 60185, 60186}
 
 
 @needs_root
 def test_a_uid_with_running_processes_is_not_lent() -> None:
     """It belongs to another program, or a killed worker left something behind."""
-    with throwaway_base() as base, subprocess.Popen(["/bin/sleep", "30"], user=61184) as sleeper:
-        with Identities(base, 61184, 2).lease() as uid:
-            assert uid == 61185
+    with throwaway_base() as base, subprocess.Popen(["/bin/sleep", "30"], user=60184) as sleeper:
+        with Identities(base, 60184, 2).lease() as uid:
+            assert uid == 60185
         sleeper.kill()
 
 

@@ -1,6 +1,5 @@
 """The worker's side of a workspace in memory: have it made, hold its descriptors, let it go."""
 
-import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -40,14 +39,13 @@ async def memory_workspace(workspaces: Workspaces, spawner: Spawner, size: int, 
 async def _furnished(spawner: Spawner, order: MemoryOrder) -> list[int]:
     with spawner.furnish(order) as control:
         await readable(control.fileno())
-        said, descriptors, _flags, _address = socket.recv_fds(control, _ANSWER_BYTES, _DESCRIPTORS)
+        said, descriptors, _flags, _address = socket.recv_fds(
+            control, _ANSWER_BYTES, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        )
     if len(descriptors) == _DESCRIPTORS:
-        for descriptor in descriptors:
-            os.set_inheritable(descriptor, False)
         return descriptors
     for descriptor in descriptors:
         os.close(descriptor)
-    await asyncio.sleep(0)
     raise SandboxUnavailableError(
         f"a workspace in memory can't be made: {said.decode(errors='replace') or 'the process that makes it ended'}",
         "allow user namespaces and mounts in them, also for the worker's Python (on Ubuntu the sysctl "
