@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _run_as(uid: int, file: list[str]) -> int:
-    """Run this program again as another user, who may not be able to reach the interpreter of the virtual environment."""
+    """Run this program again as another user."""
     packages = [path for path in sys.path if path.endswith("site-packages")]
     start = (
         f"import runpy, site, sys; [site.addsitedir(path) for path in {packages!r}]; sys.argv = {[__file__, *file]!r}; "
@@ -48,7 +48,7 @@ def _run_as(uid: int, file: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="toolmesh-home-", dir="/var/tmp") as home:
         os.chown(home, uid, uid)
         ended = subprocess.run(
-            [_PLAIN_PYTHON, "-B", "-S", "-c", f"{start}runpy.run_path(sys.argv[0], run_name='__main__')"],
+            [_python(), "-B", "-S", "-c", f"{start}runpy.run_path(sys.argv[0], run_name='__main__')"],
             user=uid,
             group=uid,
             extra_groups=[],
@@ -58,6 +58,12 @@ def _run_as(uid: int, file: list[str]) -> int:
             timeout=170,
         )
     return ended.returncode
+
+
+def _python() -> str:
+    """Return this interpreter, or the system's of the same version where other users can't enter this one's folder."""
+    own = Path(sys.executable).resolve()
+    return str(own) if all(path.stat().st_mode & 0o001 for path in (own, *own.parents)) else _PLAIN_PYTHON
 
 
 if __name__ == "__main__":
