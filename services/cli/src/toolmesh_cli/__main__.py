@@ -1,5 +1,5 @@
 """`python -m toolmesh_cli`, the same as the command `toolmesh`."""
 
-from toolmesh_cli.main import main
+from toolmesh_cli.start import start
 
-main()
+start()

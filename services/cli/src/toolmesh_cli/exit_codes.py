@@ -6,7 +6,18 @@ from typing import Final
 
 from toolmesh_contracts.errors import ErrorCode
 
-__all__ = ["CANCELLED", "DENIED", "EXIT_CODES", "FAILED", "OK", "TIMED_OUT", "UNREACHABLE", "USAGE", "exit_code_of"]
+__all__ = [
+    "CANCELLED",
+    "DENIED",
+    "EXIT_CODES",
+    "FAILED",
+    "OK",
+    "READER_GONE",
+    "TIMED_OUT",
+    "UNREACHABLE",
+    "USAGE",
+    "exit_code_of",
+]
 
 OK: Final = 0
 FAILED: Final = 1
@@ -19,6 +30,8 @@ DENIED: Final = 4
 TIMED_OUT: Final = 5
 CANCELLED: Final = 130
 """As shells report a program ended by Ctrl-C."""
+READER_GONE: Final = 141
+"""As shells report a program whose reader went away (SIGPIPE), such as in `toolmesh ... | head -1`."""
 
 EXIT_CODES: Final[Mapping[ErrorCode, int]] = MappingProxyType(
     {

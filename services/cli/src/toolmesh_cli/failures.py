@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from toolmesh_cli import exit_codes
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
-__all__ = ["CommandFailedError", "Failure", "describe"]
+__all__ = ["CommandFailedError", "Failure", "OutputLostError", "ReaderGoneError", "describe"]
 
 _IDENTITY_CODES = {
     "TOKEN_INVALID": ErrorCode.AUTHENTICATION_FAILED,
@@ -32,6 +32,27 @@ class CommandFailedError(ToolmeshError):
     def __init__(self, message: str, *, code: ErrorCode, exit_code: int, hint: str = "") -> None:
         super().__init__(message, code=code, hint=hint)
         self.exit_code = exit_code
+
+
+class OutputLostError(CommandFailedError):
+    """Raised when stdout can't be written, for example because a disk is full."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(
+            f"the output can't be written to stdout: {cause.strerror or cause}",
+            code=ErrorCode.INVALID_REQUEST,
+            exit_code=exit_codes.FAILED,
+            hint="what the command did is done; send its output elsewhere",
+        )
+
+
+class ReaderGoneError(CommandFailedError):
+    """Raised when the program that stdout is piped to has ended; nobody needs to be told."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "nobody reads the output any more", code=ErrorCode.CANCELLED, exit_code=exit_codes.READER_GONE
+        )
 
 
 def describe(error: BaseException) -> Failure | None:

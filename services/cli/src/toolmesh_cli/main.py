@@ -13,6 +13,7 @@ from toolmesh_cli.command_running import run_command
 from toolmesh_cli.completion import tool_names
 from toolmesh_cli.config_app import config_app
 from toolmesh_cli.options import AllowUnsandboxed, AsJson, DataFolder, Workers, help_if_bare
+from toolmesh_cli.standard_streams import open_missing_streams, silence
 from toolmesh_cli.tool_app import tool_app
 
 __all__ = ["app", "main"]
@@ -235,17 +236,24 @@ def version(as_json: AsJson = False) -> int:
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
+    open_missing_streams()
     try:
         code = app(standalone_mode=False, prog_name="toolmesh")
     except TyperException as error:
         code = _report_usage(error)
-    except BrokenPipeError:
-        # The reader of our output went away; what is still buffered must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exit_codes.FAILED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the top: a person gets one line
         code = _report(error)
-    sys.exit(code or exit_codes.OK)
+    sys.exit(_flush() or code or exit_codes.OK)
+
+
+def _flush() -> int:
+    """Write what help texts may have left; Python's own flush at exit would say so in its own words."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        silence(sys.stdout)
+        return exit_codes.FAILED
+    return exit_codes.OK
 
 
 def _report_usage(error: TyperException) -> int:
@@ -270,5 +278,6 @@ def _report(error: BaseException) -> int:
         message = f"{type(error).__name__}: {error}"
         Terminal.stderr().error("INTERNAL_ERROR", message, hint="set TOOLMESH_DEBUG=1 to see where it comes from")
         return exit_codes.FAILED
-    Terminal.stderr().error(failure.code, failure.message, failure.hint)
+    if failure.exit_code != exit_codes.READER_GONE:
+        Terminal.stderr().error(failure.code, failure.message, failure.hint)
     return failure.exit_code

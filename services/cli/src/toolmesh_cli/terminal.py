@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, TextIO
 
+from toolmesh_cli.failures import OutputLostError, ReaderGoneError
+from toolmesh_cli.standard_streams import silence
+
 __all__ = ["Colour", "Terminal", "visible"]
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -35,16 +38,25 @@ def _wants_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 
 class Terminal:
-    """Writes whole lines to one stream; a reader that went away is no error."""
+    """Writes whole lines to one stream.
 
-    def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
+    Args:
+        stream: Where to.
+        environment: Says whether colours are wanted.
+        must_arrive: Whether a line that can't be written is an error; otherwise it and all later ones are dropped.
+    """
+
+    def __init__(
+        self, stream: TextIO, environment: Mapping[str, str] = os.environ, *, must_arrive: bool = True
+    ) -> None:
         self._stream = stream
+        self._must_arrive = must_arrive
         self._colour = _wants_colour(stream, environment)
 
     @classmethod
     def stderr(cls) -> "Terminal":
-        """Return the place for progress and errors."""
-        return cls(sys.stderr)
+        """Return the place for progress and errors; a full disk or a closed terminal there stops nothing."""
+        return cls(sys.stderr, must_arrive=False)
 
     @classmethod
     def stdout(cls) -> "Terminal":
@@ -56,9 +68,22 @@ class Terminal:
         return f"{colour.value}{text}{_RESET}" if self._colour else text
 
     def line(self, text: str) -> None:
-        """Write one line at once."""
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        """Write one line at once.
+
+        Raises:
+            ReaderGoneError: nobody reads the results any more.
+            OutputLostError: the results can't be written.
+        """
+        try:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+        except OSError as error:
+            silence(self._stream)
+            if not self._must_arrive:
+                return
+            if isinstance(error, BrokenPipeError):
+                raise ReaderGoneError from error
+            raise OutputLostError(error) from error
 
     def step(self, name: str, text: str) -> None:
         """Write a line of progress: a name of at most ten characters, then what happened."""
