@@ -50,9 +50,7 @@ class ReaderGoneError(CommandFailedError):
     """Raised when the program that stdout is piped to has ended; nobody needs to be told."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "nobody reads the output any more", code=ErrorCode.CANCELLED, exit_code=exit_codes.READER_GONE
-        )
+        super().__init__("nobody reads the output any more", code=ErrorCode.CANCELLED, exit_code=exit_codes.READER_GONE)
 
 
 def describe(error: BaseException) -> Failure | None:

@@ -22,9 +22,9 @@ def open_missing_streams() -> None:
             # Gets the lowest free number, which is this one, as those below are open.
             os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
-    sys.stdin = sys.stdin or _text(0, "r")
-    sys.stdout = sys.stdout or _text(1, "w")
-    sys.stderr = sys.stderr or _text(2, "w")
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
 def silence(stream: TextIO) -> None:
@@ -34,7 +34,3 @@ def silence(stream: TextIO) -> None:
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
         stream.flush()
-
-
-def _text(number: int, mode: str) -> TextIO:
-    return open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - lives as long as the process
