@@ -43,6 +43,11 @@ class RunningMesh:
         files = sorted((self.data_folder / "logs").glob("*.log"))
         return "\n".join(f"== {file.name}\n{file.read_text(errors='replace')[-4000:]}" for file in files)
 
+    def hang_up(self) -> None:
+        """Closes the other end of the mesh's stderr, as a closed terminal does."""
+        assert self.process.stderr is not None
+        self.process.stderr._transport.close()  # type: ignore[attr-defined]
+
     async def interrupt(self) -> int:
         """Presses Ctrl-C and returns the exit code after everything has stopped."""
         if self.process.returncode is None:

@@ -1,9 +1,11 @@
 """What is written for a person."""
 
 import io
+import os
 
 import pytest
 
+from toolmesh_cli.failures import OutputLostError
 from toolmesh_cli.terminal import Colour, Terminal, visible
 
 
@@ -54,3 +56,17 @@ def test_an_error_has_its_code_and_a_hint() -> None:
     Terminal(stream, {}).error("TOOL_NOT_FOUND", "no tool 'x'", "see: toolmesh tools list")
 
     assert stream.getvalue() == "error [TOOL_NOT_FOUND]: no tool 'x'\nhint: see: toolmesh tools list\n"
+
+
+def test_a_terminal_that_was_closed_stops_no_work() -> None:
+    """Lines of progress are dropped; a result that can't be shown is an error, once."""
+    for must_arrive in (False, True):
+        controlling, terminal_side = os.openpty()
+        with os.fdopen(terminal_side, "w") as stream:
+            terminal = Terminal(stream, {}, must_arrive=must_arrive)
+            terminal.line("heard")
+            os.close(controlling)
+            if must_arrive:
+                with pytest.raises(OutputLostError):
+                    terminal.line("lost")
+            terminal.line("dropped")

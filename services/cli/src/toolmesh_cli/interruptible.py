@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 async def interruptible(work: Coroutine[Any, Any, R]) -> R:
-    """Return the work's result; Ctrl-C and SIGTERM cancel the work.
+    """Return the work's result; Ctrl-C, SIGTERM and a closed terminal cancel the work.
 
     Raises:
         CommandFailedError: it was cancelled that way.

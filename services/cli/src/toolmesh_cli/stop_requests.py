@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends everything at once."""
+"""Ctrl-C, SIGTERM and a closed terminal: the first asks for an orderly end, the second ends everything at once."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,8 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 def stop_requests(first: Callable[[], object], again: Callable[[], object]) -> Iterator[None]:
     """Call `first` at the first signal and `again` at each later one, inside the block.
 
-    Call it in the main thread's event loop.
+    SIGHUP is never a later one, as the kernel and the shell both send it when a terminal is closed. Where it is
+    ignored, as under nohup, it stays ignored. Call it in the main thread's event loop.
     """
     loop = asyncio.get_running_loop()
     count = 0
@@ -25,10 +26,17 @@ def stop_requests(first: Callable[[], object], again: Callable[[], object]) -> I
         count += 1
         (first if count == 1 else again)()
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, received)
+    def hung_up() -> None:
+        if count == 0:
+            received()
+
+    handlers = dict.fromkeys(_SIGNALS, received)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handlers[signal.SIGHUP] = hung_up
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for number in _SIGNALS:
+        for number in handlers:
             loop.remove_signal_handler(number)
