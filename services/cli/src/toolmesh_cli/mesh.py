@@ -50,12 +50,21 @@ _EXECUTOR_GRACE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """A mesh that serves."""
+    """A mesh that serves.
+
+    Attributes:
+        options: What was asked for.
+        profile: How to connect to it.
+        listing: What it serves.
+        parts: Its processes.
+        told: Problems of its files that have been shown already.
+    """
 
     options: MeshOptions
     profile: ClientProfile
     listing: MeshListing
     parts: Sequence[KeptProcess]
+    told: frozenset[str] = frozenset()
 
     def kill(self) -> None:
         """End every child at once."""
@@ -69,6 +78,7 @@ class _Plan:
 
     options: MeshOptions
     agents: tuple[Path, ...]
+    told: frozenset[str]
 
     @property
     def workers(self) -> tuple[Worker, ...]:
@@ -97,7 +107,7 @@ async def running_mesh(options: MeshOptions, terminal: Terminal) -> AsyncIterato
             write_state(options.data_folder, _state(plan))
             write_profile(options.data_folder, profile)
             try:
-                yield Mesh(options, profile, listing, parts)
+                yield Mesh(options, profile, listing, parts, plan.told)
             finally:
                 profile_file.unlink(missing_ok=True)
             await _drain(parts, terminal)
@@ -109,15 +119,16 @@ def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
         terminal.warning(weaker)
     manifests = load_toolsets(options.tools)
     vessels = load_vessels(options.tools, manifests, options.pool)
-    for problems in (*(manifest.problems for manifest in manifests), *(vessel.problems for vessel in vessels)):
-        for problem in problems:
-            terminal.warning(str(problem))
+    told = [str(problem) for manifest in manifests for problem in manifest.problems]
+    told += [str(problem) for vessel in vessels for problem in vessel.problems]
+    for problem in told:
+        terminal.warning(problem)
     declared = [name for vessel in vessels for name in vessel.tools]
     tools, elsewhere = split_by_pool(manifests, options.pool, declared)
     if elsewhere:
         terminal.warning(f"not for pool {options.pool}, so not served: {', '.join(elsewhere)}")
     terminal.step("tools", f"{len(tools)} in {_counted(manifests, vessels)}")
-    return _Plan(options, find_agent_files(options.agents))
+    return _Plan(options, find_agent_files(options.agents), frozenset(told))
 
 
 def _counted(manifests: Sequence[Manifest], vessels: Sequence[Vessel]) -> str:

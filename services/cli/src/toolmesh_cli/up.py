@@ -64,7 +64,8 @@ class _Lifetime:
         async with running_mesh(self._options, self._terminal) as mesh:
             self._mesh = mesh
             for problem, workers in mesh.listing.problems().items():
-                self._terminal.warning(describe_problem(problem, workers))
+                if problem.message not in mesh.told:
+                    self._terminal.warning(describe_problem(problem, workers))
             Terminal.stdout().line(ready_line(mesh))
             await self._stop.wait()
 
