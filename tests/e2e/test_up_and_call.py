@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import uuid
 from pathlib import Path
 
@@ -132,6 +133,29 @@ async def _artifacts_are_saved(mesh: RunningMesh, folder: Path) -> None:
     (artifact,) = json.loads(done.stdout)["artifacts"]
     assert artifact["saved_as"] == str(folder / "report.txt")
     assert (folder / "report.txt").read_text() == "all is well " * 20_000
+    await _a_result_outlives_a_full_disk(mesh, arguments, folder)
+
+
+async def _a_result_outlives_a_full_disk(mesh: RunningMesh, arguments: str, folder: Path) -> None:
+    """Here a limit on the size of files: what the tool said is shown although its file can't be saved."""
+    command = f"ulimit -f 16; exec {sys.executable} -m toolmesh_cli call write --json --args-file -"
+    process = await asyncio.create_subprocess_exec(
+        *("bash", "-c", f"{command} --data {mesh.data_folder} --save-artifacts {folder}"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(30):
+        stdout, stderr = await process.communicate(arguments.encode())
+    document = json.loads(stdout)
+    assert (document["outcome"], document["artifacts"][0]["saved_as"]) == ("ok", None)
+    assert process.returncode == 1
+    assert b"error [ARTIFACT_ERROR]: report.txt can't be saved in" in stderr
+    assert _names_in(folder) == ["report.txt"]
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir()]
 
 
 async def _the_list_shows_tools_and_workers(mesh: RunningMesh) -> None:
@@ -231,6 +255,15 @@ async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None
         assert "broken" in listed.stdout
 
 
+async def test_every_mistake_in_a_manifest_is_told_once(tmp_path: Path) -> None:
+    """Before the start, and not again by each worker that reads the same file."""
+    tools = write_toolset(tmp_path / "mixed", {"echo": (ECHO, {}), "wrong": (ECHO, {"timeout_seconds": "soon"})})
+    async with running_mesh([tools], workers=2) as mesh:
+        assert "1 tool in pool default" in mesh.ready_line
+        assert sum("timeout_seconds" in line for line in mesh.progress) == 1, mesh.progress
+        assert "timeout_seconds" in (await mesh.toolmesh("tools", "list")).stdout
+
+
 async def test_a_second_ctrl_c_does_not_wait_for_calls(tmp_path: Path) -> None:
     """The first one drains, the second ends everything at once."""
     async with running_mesh([_sample_tools(tmp_path)]) as mesh:
@@ -259,3 +292,18 @@ async def test_a_broker_of_ones_own_can_be_used(tmp_path: Path) -> None:
             assert await mesh.interrupt() == 0
         assert server.process is not None
         assert server.process.returncode is None
+
+
+async def test_closing_the_terminal_lets_calls_finish(tmp_path: Path) -> None:
+    """SIGHUP comes from the shell and from the kernel, and no line can be written any more: still an orderly end."""
+    async with running_mesh([_sample_tools(tmp_path)]) as mesh:
+        call = await start_toolmesh("call", "sleep", "--args", '{"seconds": 3}', data_folder=mesh.data_folder)
+        await _running(call)
+        mesh.hang_up()
+        mesh.process.send_signal(signal.SIGHUP)
+        mesh.process.send_signal(signal.SIGHUP)
+        async with asyncio.timeout(20):
+            stdout, stderr = await call.communicate()
+            assert (call.returncode, stdout) == (0, b"slept 3.0 s\n"), stderr.decode()
+            assert await mesh.process.wait() == 0
+        assert not (mesh.data_folder / "client.json").exists()

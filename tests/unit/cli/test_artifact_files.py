@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.support.running_mesh import run_toolmesh
 
-from toolmesh_cli.artifact_files import free_path
+from toolmesh_cli.artifact_files import free_path, make_writable_folder
+from toolmesh_contracts.errors import ToolmeshError
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,32 @@ def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a (2).txt").symlink_to(tmp_path / "nowhere")
 
     assert free_path(tmp_path, "a.txt") == tmp_path / "a (3).txt"
+
+
+def test_a_folder_is_made_and_left_empty(tmp_path: Path) -> None:
+    """Trying it leaves nothing behind."""
+    folder = tmp_path / "a" / "b"
+
+    make_writable_folder(folder)
+    make_writable_folder(folder)
+
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_no_folder_is_told_with_its_path(tmp_path: Path) -> None:
+    """A file in the way, for example."""
+    (tmp_path / "file").touch()
+
+    for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ToolmeshError, match=str(wrong)):
+            make_writable_folder(wrong)
+
+
+async def test_a_wrong_folder_is_found_before_the_call(tmp_path: Path) -> None:
+    """Even before it is known whether a mesh runs: a tool must not run for a result that can't be kept."""
+    (tmp_path / "file").touch()
+
+    ended = await run_toolmesh("call", "x", "--save-artifacts", str(tmp_path / "file"), data_folder=tmp_path)
+
+    assert (ended.code, ended.stdout) == (2, "")
+    assert "files can't be saved in" in ended.stderr

@@ -1,11 +1,11 @@
 """`toolmesh call`: one call, its statuses on stderr, its result on stdout."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolmesh_cli.artifact_files import free_path
+from toolmesh_cli import exit_codes
+from toolmesh_cli.artifact_files import free_path, make_writable_folder
 from toolmesh_cli.call_arguments import read_arguments
 from toolmesh_cli.call_output import (
     exit_code_of_result,
@@ -14,7 +14,7 @@ from toolmesh_cli.call_output import (
     print_result,
     result_document,
 )
-from toolmesh_cli.failures import describe
+from toolmesh_cli.failures import Failure, describe
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
 from toolmesh_cli.mesh_state import read_state
@@ -23,6 +23,7 @@ from toolmesh_client.client import Client
 from toolmesh_client.request import CallRequest
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.envelopes.reply import Status, StatusState
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
 __all__ = ["CallOptions", "run_call", "show_status"]
 
@@ -61,17 +62,22 @@ async def run_call(options: CallOptions) -> int:
 
 async def _call(options: CallOptions) -> int:
     arguments = read_arguments(options.arguments, options.arguments_file)
+    if options.save_artifacts is not None:
+        await asyncio.to_thread(make_writable_folder, options.save_artifacts)
     stderr, stdout = Terminal.stderr(), Terminal.stdout()
+    saved: dict[str, str] = {}
     async with connect_to_mesh(options.data_folder, user=options.user, scopes=options.scopes) as mesh:
         result = await interruptible(_run(mesh, options, arguments, stderr))
-        saved = await _save(mesh.client, result, options.save_artifacts, stderr)
+        not_saved = await _save(mesh.client, result, options.save_artifacts, saved, stderr)
     if options.as_json:
         print_json(result_document(result, saved), stdout)
         if result.error is not None:
             stderr.error(result.error.code, result.error.message, result.error.hint)
     else:
         print_result(result, stdout, stderr)
-    return exit_code_of_result(result)
+    if not_saved is not None:
+        stderr.error(not_saved.code, not_saved.message, not_saved.hint)
+    return exit_code_of_result(result) or (exit_codes.OK if not_saved is None else exit_codes.FAILED)
 
 
 async def _run(mesh: MeshConnection, options: CallOptions, arguments: bytes, terminal: Terminal) -> CallResult:
@@ -94,14 +100,21 @@ def show_status(status: Status, terminal: Terminal) -> None:
     terminal.line(f"{terminal.paint(status.worker, Colour.FAINT)}  {text}")
 
 
-async def _save(client: Client, result: CallResult, folder: Path | None, terminal: Terminal) -> Mapping[str, str]:
+async def _save(
+    client: Client, result: CallResult, folder: Path | None, saved: dict[str, str], terminal: Terminal
+) -> Failure | None:
+    """Save the result's files and note in `saved` where; return what stopped it: the call itself is done."""
     if folder is None:
-        return {}
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    saved: dict[str, str] = {}
-    for artifact in result.artifacts:
-        path = free_path(folder, artifact.filename)
-        await client.save_artifact(artifact, path)
-        saved[artifact.filename] = str(path)
-        terminal.line(f"saved {visible(str(path))} ({artifact.size} bytes)")
-    return saved
+        return None
+    try:
+        for artifact in result.artifacts:
+            path = free_path(folder, artifact.filename)
+            await client.save_artifact(artifact, path)
+            saved[artifact.filename] = str(path)
+            terminal.line(f"saved {visible(str(path))} ({artifact.size} bytes)")
+    except OSError as error:
+        message = f"{artifact.filename} can't be saved in {folder}: {error.strerror or error}"
+        return Failure(ErrorCode.ARTIFACT_ERROR, message, "the call itself is done", exit_codes.FAILED)
+    except ToolmeshError as error:
+        return describe(error)
+    return None
