@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test generated-tools cases lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go test generated-tools attacks cases lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -38,6 +38,9 @@ test: $(STAMP) go ## Run all tests against a real nats-server and real sandboxes
 generated-tools: $(STAMP) ## Run 1,000 made-up tools through a real worker.
 	@TOOLMESH_GENERATED_TOOLS=1000 $(PYTHON) -m pytest -q tests/integration/runtime/test_generated_tools.py
 	@echo "generated-tools: ok"
+
+attacks: $(STAMP) ## Attack the sandbox with every row of a file of attacks (FILE=..., AS=root or 65532).
+	@$(PYTHON) -m tests.attacks.runner $(if $(FILE),--file $(abspath $(FILE))) $(if $(AS),--as $(AS))
 
 cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }

@@ -140,11 +140,12 @@ def test_names_of_artifacts_stay_in_their_folder(tmp_path: Path) -> None:
 
 @pytest.mark.attack("R10")
 def test_a_result_does_not_excuse_a_tool_that_was_stopped() -> None:
-    """It ran out of time after writing a good result: the outcome is the time-out."""
+    """It ran out of time, failed or was killed after writing a good result: that decides."""
     good = b'{"result": {"message": "all done"}}'
-    returned = interpret(an_exit(code=None, timed_out=True), good, 5)
-    assert returned.error is not None
-    assert "all done" not in returned.message
+    for ended in (an_exit(code=None, timed_out=True), an_exit(code=1), an_exit(code=None)):
+        returned = interpret(ended, good, 5)
+        assert returned.error is not None
+        assert "all done" not in returned.message
 
 
 @pytest.mark.attack("R11")

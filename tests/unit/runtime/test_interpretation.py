@@ -35,10 +35,24 @@ def ended(
     )
 
 
-@pytest.mark.parametrize("exit_", [ended(), ended(code=1), ended(code=None, signal=11), ended(code=None, signal=9)])
-def test_written_result_counts_however_the_process_ended(exit_: Exit) -> None:
-    """The result was complete; what happened at the interpreter's exit doesn't undo it."""
-    assert interpret(exit_, GOOD, 5).message == "fine"
+def test_written_result_of_a_process_that_ended_well_counts() -> None:
+    """The usual case."""
+    assert interpret(ended(), GOOD, 5).message == "fine"
+
+
+@pytest.mark.parametrize("exit_", [ended(code=1), ended(code=None, signal=11), ended(code=None, signal=9)])
+def test_exit_status_decides_over_a_good_result(exit_: Exit) -> None:
+    """A process that then failed or was killed may not have done what its result says."""
+    returned = interpret(exit_, GOOD, 5)
+    assert returned.error is not None
+    assert returned.error.code is ErrorCode.EXECUTION_ERROR
+    assert "not trusted" in returned.error.message
+
+
+def test_error_of_a_process_that_failed_is_passed_on() -> None:
+    """What the tool says of its failure is better than its exit code."""
+    failed = json.dumps({"result": None, "error": "Execution error: no such city"}).encode()
+    assert interpret(ended(code=1), failed, 5).message == "no such city"
 
 
 @pytest.mark.parametrize(
@@ -68,11 +82,6 @@ def test_time_out_beats_a_result() -> None:
     returned = interpret(ended(timed_out=True), GOOD, 1)
     assert returned.error is not None
     assert returned.error.code is ErrorCode.SANDBOX_TIMEOUT
-
-
-def test_a_result_proves_that_the_tool_ran() -> None:
-    """What a sandbox that is stopped late says of itself doesn't undo a result."""
-    assert interpret(ended(setup="bwrap ended with wait status 9"), GOOD, 1).message == "fine"
 
 
 def test_refused_result_file_is_an_error_that_says_why() -> None:

@@ -83,3 +83,13 @@ def test_folder_without_a_manifest_is_an_error(tmp_path: Path, name: str) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=name):
         find_manifests([tmp_path / name])
+
+
+def test_link_on_the_way_to_the_tool_is_refused(tmp_path: Path) -> None:
+    """A toolset shows its own files, not what it can link to."""
+    write(tmp_path / "elsewhere" / "prog.py")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a").symlink_to(tmp_path)
+    for tool_dir in ("a", "a/elsewhere"):
+        with pytest.raises(ProgramMissingError, match="is a link"):
+            find_program(tmp_path / "set" / "manifest.yaml", "tool", manifest(tool_dir=tool_dir))

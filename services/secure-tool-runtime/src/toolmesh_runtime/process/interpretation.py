@@ -35,15 +35,21 @@ def interpret(ended: Exit, result: bytes | OutputRefusedError | None, wall_clock
         return failure(ErrorCode.SANDBOX_TIMEOUT, message, log=stderr)
     if isinstance(result, bytes):
         returned = read_envelope(result)
-        return replace(returned, log=f"{returned.log}\n{stderr}".strip()) if returned.error else returned
+        if returned.error:
+            return replace(returned, log=f"{returned.log}\n{stderr}".strip())
+        if ended.code == 0:
+            return returned
     if ended.setup_failed is not None:
         message = "the sandbox could not be set up; the tool did not run"
         return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed)
-    if result is not None:
+    if isinstance(result, OutputRefusedError):
         code = ErrorCode.RESULT_TOO_LARGE if isinstance(result, OutputTooLargeError) else ErrorCode.EXECUTION_ERROR
         return failure(code, f"the tool's result can't be used: {result.message}", log=stderr)
     reason = _SIGNALS.get(signal.Signals(ended.signal)) if ended.signal in set(signal.Signals) else None
+    if ended.out_of_memory:
+        reason = "it went over its memory limit"
     how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
     last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
-    message = f"the tool's process ended with {how} and left no result"
+    left = "left no result" if result is None else "its result is not trusted"
+    message = f"the tool's process ended with {how}; {left}"
     return failure(ErrorCode.EXECUTION_ERROR, ": ".join(part for part in (message, reason or last) if part), log=stderr)

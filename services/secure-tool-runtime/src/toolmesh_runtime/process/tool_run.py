@@ -131,6 +131,9 @@ async def _ended(process: SandboxProcess, result_file: Path, wall_clock_s: float
             raise
         finally:
             watch.cancel()
+    if not watch.cancelled():
+        # It was we who ended it, after its result: as if it had ended by itself.
+        ended = replace(ended, code=0, signal=None, killed=False, setup_failed=None)
     return ended
 
 

@@ -65,10 +65,11 @@ def find_program(manifest: Path, name: str, tool: ToolManifest) -> Program:
     it is looked for as `<executable>`, `python/bin/<executable>` and `<executable>.py`.
 
     Raises:
-        ProgramMissingError: it is at none of these places; the message lists them.
+        ProgramMissingError: it is at none of these places; the message lists them. Or a link leads out of them.
     """
     tried = []
     for folder in _folders(manifest, name, tool):
+        _refuse_links(manifest.parent.absolute(), folder)
         for relative in (tool.executable, f"python/bin/{tool.executable}", f"{tool.executable}.py"):
             path = folder / relative
             if path.is_file():
@@ -96,6 +97,15 @@ def _folders(manifest: Path, name: str, tool: ToolManifest) -> Iterator[Path]:
     yield home.parent / tool.tool_dir
     if tool.tool_dir == name:
         yield home
+
+
+def _refuse_links(home: Path, folder: Path) -> None:
+    """A toolset must not show what its author could only link to: a link on the way to `tool_dir` is refused."""
+    step = folder
+    while step not in (home, home.parent):
+        if step.is_symlink():
+            raise ProgramMissingError(f"{step} is a link", hint="put the tool's own folder there")
+        step = step.parent
 
 
 def _is_python(path: Path, runtime: str | None) -> bool:
