@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test generated-tools attacks cases lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go test generated-tools attacks declared cases lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -41,6 +41,9 @@ generated-tools: $(STAMP) ## Run 1,000 made-up tools through a real worker.
 
 attacks: $(STAMP) ## Attack the sandbox with every row of a file of attacks (FILE=..., AS=root or 65532).
 	@$(PYTHON) -m tests.attacks.runner $(if $(FILE),--file $(abspath $(FILE))) $(if $(AS),--as $(AS))
+
+declared: $(STAMP) ## Run every row of a file of declared tools (FILE=..., AS=root or 65532) through a real worker.
+	@$(PYTHON) tests/cases_declared/run.py $(if $(AS),--as $(AS)) $(if $(FILE),$(abspath $(FILE)))
 
 cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }

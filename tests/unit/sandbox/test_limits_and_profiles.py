@@ -24,7 +24,7 @@ def test_profiles_have_the_published_numbers() -> None:
         for name, limits in ((name, policy.limits) for name, policy in PROFILES.items())
     }
     assert seen == {
-        "declared": (120, 64, 4096, 64, 8, 15),
+        "declared": (120, 64, 4096, 128, 8, 15),
         "restrictive": (60, 64, 128, 32, 8, 15),
         "standard": (300, 256, 512, 128, 16, 10),
         "permissive": (600, 1024, 1024, 512, 32, 5),

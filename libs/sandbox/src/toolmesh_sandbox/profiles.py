@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 #                      CPU  file  open  proc stack lock  queue      memory data  disk  files   nice
 TABLE = {
-    "declared": Row(120, 64, 4096, 64, 8, 64, 0, 512, 1024, 128, 16_384, 15),
+    "declared": Row(120, 64, 4096, 128, 8, 64, 0, 1024, 1024, 128, 10_000, 15),
     "restrictive": Row(60, 64, 128, 32, 8, 64, 819_200, 512, 1024, 64, 16_384, 15),
     "standard": Row(300, 256, 512, 128, 16, 256, 819_200, 1024, 4096, 64, 16_384, 10),
     "permissive": Row(600, 1024, 1024, 512, 32, 1024, 1_638_400, 4096, 16_384, 64, 16_384, 5),
