@@ -97,6 +97,23 @@ def test_arguments_that_are_no_json_object_are_refused(data: bytes) -> None:
         check_json_object(data, "arguments")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (r'{"city":"\ud800"}', r"\ud800 at byte 9 is a lone surrogate"),
+        (r'{"city":"\uDC00 and more"}', r"\uDC00 at byte 9 is a lone surrogate"),
+        (r'{"city":"\\\ud83d\ude00 \ud83d"}', r"\ud83d at byte 24 is a lone surrogate"),
+        (r'{"city":"\\ud800', "truncated"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_told_as_that(text: str, said: str) -> None:
+    """And not as the parser's surprise about what follows; an escaped backslash begins no escape."""
+    with pytest.raises(MalformedMessageError) as caught:
+        check_json_object(text.encode(), "arguments")
+
+    assert said in caught.value.message
+
+
 def test_arguments_stay_as_they_were_sent() -> None:
     """The check changes no byte: key order, spacing and number forms are the caller's."""
     data = b' {"b": 1.0e2, "a": "\\u00e6"}'

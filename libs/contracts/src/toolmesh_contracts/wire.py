@@ -3,6 +3,7 @@
 Unknown fields are ignored, so that a newer peer may add some; an unknown schema name or major is refused.
 """
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -49,6 +50,10 @@ _ENCODER: Final = msgspec.json.Encoder()
 _DECODERS: Final[Mapping[type[msgspec.Struct], msgspec.json.Decoder[msgspec.Struct]]] = MappingProxyType(
     {kind: msgspec.json.Decoder(kind) for kind in MESSAGES.values()}
 )
+_ESCAPES: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
+"""A whole surrogate pair, half of one, or any other escape of a JSON text."""
 
 M = TypeVar("M", bound=msgspec.Struct)
 
@@ -103,5 +108,13 @@ def check_json_object(data: bytes, what: str) -> msgspec.Raw:
         data.decode()
         msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedMessageError(f"{what} is no valid JSON: {error}") from error
+        raise MalformedMessageError(f"{what} is no valid JSON: {_lone_surrogate(data) or error}") from error
     return msgspec.Raw(data)
+
+
+def _lone_surrogate(data: bytes) -> str:
+    r"""Say where an escape such as `\ud800` stands alone: JSON's parser only tells of what follows it."""
+    lone = next((match for match in _ESCAPES.finditer(data) if match["lone"]), None)
+    if lone is None:
+        return ""
+    return f"{lone['lone'].decode()} at byte {lone.start()} is a lone surrogate, which is no character"
