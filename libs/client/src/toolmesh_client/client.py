@@ -172,8 +172,7 @@ class Client:
 
     async def _check(self, request: CallRequest) -> _Checked:
         self._raise_if_closed()
-        if request.timeout_s is not None and not request.timeout_s > 0:
-            raise InvalidCallError(f"a timeout of {request.timeout_s:g} s leaves no time", hint="give more than 0 s")
+        _check_form(request)
         entry = resolve_tool(self.tools(), request.tool, request.pool)
         arguments = encode_arguments(request.arguments)
         check_required_arguments(arguments, request.artifacts, entry)
@@ -289,6 +288,23 @@ class Client:
         _, late = await asyncio.wait(self._running, timeout=self._settings.patience.close_s)
         for task in late:
             task.cancel()
+
+
+def _check_form(request: CallRequest) -> None:
+    """Refuse what a caller without type checks may give, such as a model's answer or a value from a file."""
+    names: dict[str, object] = {"tool": request.tool}
+    if request.pool is not None:
+        names["pool"] = request.pool
+    for what, name in names.items():
+        if not isinstance(name, str):
+            raise InvalidCallError(f"the {what}'s name must be text, not {type(name).__name__}")
+    timeout_s: object = request.timeout_s
+    if timeout_s is None:
+        return
+    if not isinstance(timeout_s, (int, float)):
+        raise InvalidCallError(f"timeout_s must be a number of seconds, not {type(timeout_s).__name__}")
+    if not timeout_s > 0:
+        raise InvalidCallError(f"a timeout of {timeout_s:g} s leaves no time", hint="give more than 0 s")
 
 
 def _deadline_ms(request: CallRequest, entry: CatalogEntry, claims: Claims, queue_s: float) -> int:
