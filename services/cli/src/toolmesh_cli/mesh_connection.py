@@ -20,6 +20,9 @@ from toolmesh_client.profile import (
 )
 from toolmesh_client.tokens import TokenSource
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_identity.claims import Claims
+from toolmesh_identity.development import ISSUER_NAME
+from toolmesh_identity.errors import TokenInvalidError
 
 __all__ = ["MeshConnection", "connect_to_mesh", "development_tokens_of", "folder_of"]
 
@@ -85,9 +88,25 @@ def _refuse_left_over(folder: Path) -> None:
 
 def _speak_as(profile: ClientProfile, user: str | None, scopes: Sequence[str] | None) -> ClientProfile:
     tokens = development_tokens_of(profile, "--user or --scope")
+    _check_claims("--user", profile.namespace, user=user)
+    _check_claims("--scope", profile.namespace, scopes=scopes)
     tokens = msgspec.structs.replace(
         tokens,
         subject=tokens.subject if user is None else user,
         scopes=tokens.scopes if scopes is None else tuple(scopes),
     )
     return msgspec.structs.replace(profile, tokens=tokens)
+
+
+def _check_claims(option: str, namespace: str, *, user: str | None = None, scopes: Sequence[str] | None = None) -> None:
+    """Refuse what can't be in a token before one is asked for, when it would look like a problem of signing in."""
+    try:
+        Claims.new(
+            "somebody" if user is None else user, tuple(scopes or ()), audience=namespace, issuer=ISSUER_NAME, now=0
+        )
+    except TokenInvalidError as error:
+        raise ToolmeshError(
+            f"{option} can't be used: {error.message}",
+            code=ErrorCode.INVALID_REQUEST,
+            hint="give 1 to 512 printable characters that name somebody or something",
+        ) from error
