@@ -8,6 +8,8 @@ UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
 STAMP := .venv/.synced
 WORKERS ?= 2
+# make has an AS of its own, the assembler.
+AS_USER := $(if $(filter-out default,$(origin AS)),$(AS))
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,10 +42,10 @@ generated-tools: $(STAMP) ## Run 1,000 made-up tools through a real worker.
 	@echo "generated-tools: ok"
 
 attacks: $(STAMP) ## Attack the sandbox with every row of a file of attacks (FILE=..., AS=root or 65532).
-	@$(PYTHON) -m tests.attacks.runner $(if $(FILE),--file $(abspath $(FILE))) $(if $(AS),--as $(AS))
+	@$(PYTHON) -m tests.attacks.runner $(if $(FILE),--file $(abspath $(FILE))) $(if $(AS_USER),--as $(AS_USER))
 
-declared: $(STAMP) ## Run every row of a file of declared tools (FILE=..., AS=root or 65532) through a real worker.
-	@$(PYTHON) tests/cases_declared/run.py $(if $(AS),--as $(AS)) $(if $(FILE),$(abspath $(FILE)))
+declared: $(STAMP) ## Run every row of a file of declared tools (FILE=...) through a real worker.
+	@$(PYTHON) tests/cases_declared/run.py $(if $(FILE),$(abspath $(FILE)))
 
 cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }
