@@ -20,7 +20,7 @@ $(CURDIR)/.bootstrap/bin/uv:
 	  || { echo "setup: neither uv, pip nor venv is here; try: apt-get install python3-venv" >&2; exit 2; }
 
 $(STAMP): pyproject.toml uv.lock $(wildcard libs/*/pyproject.toml services/*/pyproject.toml) | $(UV)
-	@$(UV) sync --quiet --frozen --all-packages
+	@$(UV) sync --quiet --frozen --all-packages 2>/dev/null || $(UV) sync --quiet --frozen --all-packages --system-certs
 	@touch $(STAMP)
 
 setup: $(STAMP) ## Install everything into .venv (uv comes through pip if it is absent).
