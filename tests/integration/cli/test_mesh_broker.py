@@ -6,7 +6,8 @@ import io
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+import subprocess
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ from toolmesh_broker.embedded import EmbeddedServer
 from toolmesh_broker.embedded.binary import find_server_binary
 from toolmesh_broker.embedded.config_file import Durability
 from toolmesh_broker.errors import BrokerError
-from toolmesh_broker.identities import Executor
+from toolmesh_broker.identities import Executor, Provisioner
 from toolmesh_broker.jetstream.broker import connect
+from toolmesh_broker.ports import Broker
 from toolmesh_cli import mesh_broker as keeping
 from toolmesh_cli.mesh_broker import mesh_broker
 from toolmesh_cli.mesh_options import MeshOptions
 from toolmesh_cli.terminal import Terminal
+from toolmesh_contracts.ids import new_invocation_id
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -107,3 +110,54 @@ async def test_durable_syncs_every_write(tmp_path: Path, durability: Durability,
         assert config["jetstream"].get("sync_interval") == interval
         async with connect(server.connection(CLIENT)) as client:
             assert client.connected
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MiB. Mounting it needs root: without, the test fails here."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", folder], check=True, timeout=10)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True, timeout=10)
+
+
+def fill(file: Path) -> None:
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as stream:
+        while stream.write(bytes(65_536)):
+            pass
+
+
+async def stores(client: Broker) -> bool:
+    """Whether a mark in the ledger is kept; one of many pages, since a small one still fits into the last page."""
+    key = client.subjects.call_key("default", new_invocation_id())
+    try:
+        async with asyncio.timeout(2):
+            await client.keyvalue(client.subjects.ledger_bucket()).put(key, os.urandom(60_000), 60)
+    except (BrokerError, TimeoutError):
+        return False
+    return True
+
+
+async def test_a_disk_that_was_full_is_told_and_written_again(small_disk: Path) -> None:
+    """nats-server itself never recovers from a failed write, and says nothing to who waits."""
+    data = small_disk / "data"
+    async with (
+        kept_broker(data) as (server, told),
+        connect(server.connection(Provisioner())) as provisioner,
+        provisioner.provisioned(("default",)),
+        connect(server.connection(CLIENT)) as client,
+    ):
+        assert await stores(client)
+        fill(small_disk / "filler")
+        assert not await stores(client)
+        await eventually(lambda: f"the disk of {data} is full" in told.getvalue(), "a warning", 20)
+        (small_disk / "filler").unlink()
+        await eventually(lambda: "runs again" in told.getvalue(), "a new start", 20)
+        async with asyncio.timeout(30):
+            while not await stores(client):
+                pass
+    assert told.getvalue().count("is full") == 1
+    assert told.getvalue().count("starts again in") == 1

@@ -11,6 +11,7 @@ from toolmesh_broker.embedded.data_folder import DataFolder, lock_folder
 from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.identities import Identity
 from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_cli.broker_disk import keep_writable
 from toolmesh_cli.mesh_options import ExternalBroker, MeshOptions
 from toolmesh_cli.terminal import Terminal
 
@@ -57,7 +58,7 @@ class _External:
 async def mesh_broker(
     options: MeshOptions, identities: Iterable[Identity], terminal: Terminal
 ) -> AsyncIterator[BrokerAccess]:
-    """Run an embedded broker inside the block, started again if it dies; or give access to the external one.
+    """Run an embedded broker inside the block, started again if it dies or its disk was full; or use the external one.
 
     Raises:
         ToolmeshError: the embedded broker does not start, or the data folder is in use.
@@ -81,12 +82,16 @@ async def mesh_broker(
         durability=options.durability,
     )
     async with EmbeddedServer.start(settings) as server, asyncio.TaskGroup() as group:
-        keeper = group.create_task(_keep_running(server, terminal), name="broker keeper")
+        keepers = (
+            group.create_task(_keep_running(server, terminal), name="broker keeper"),
+            group.create_task(keep_writable(server, options.data_folder, terminal), name="broker disk"),
+        )
         terminal.step("broker", f"listens on {server.url}")
         try:
             yield server
         finally:
-            keeper.cancel()
+            for keeper in keepers:
+                keeper.cancel()
     terminal.step("broker", "stopped")
 
 
