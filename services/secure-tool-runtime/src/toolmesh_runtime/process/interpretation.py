@@ -50,6 +50,6 @@ def interpret(ended: Exit, result: bytes | OutputRefusedError | None, wall_clock
         reason = "it went over its memory limit"
     how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
     last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
-    left = "left no result" if result is None else "its result is not trusted"
-    message = f"the tool's process ended with {how}; {left}"
+    left = "left no result" if result is None else "is not trusted with its result"
+    message = f"the tool's process ended with {how} and {left}"
     return failure(ErrorCode.EXECUTION_ERROR, ": ".join(part for part in (message, reason or last) if part), log=stderr)
