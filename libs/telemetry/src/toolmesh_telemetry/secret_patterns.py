@@ -12,8 +12,8 @@ MASK: Final = "[redacted]"
 _QUOTE: Final = r"\\{0,8}[\"']"
 _ASSIGN: Final = rf"(?:{_QUOTE})?\s{{0,4}}[:=]\s{{0,4}}"
 _ASSIGN_SURE: Final = rf"(?:{_QUOTE}\s{{0,4}}[:=]|\s{{0,4}}=)\s{{0,4}}"
-# Quoted, quoted inside a quoted text, or bare; a closing quote may be missing because the text was cut. It stands last in
-# its patterns, where nothing can fail and go back; possessive groups match wrongly before Python 3.11.5.
+# Quoted, quoted inside a quoted text, or bare; a closing quote may be missing because the text was cut. It stands last
+# in its patterns, where nothing can fail and go back; possessive groups match wrongly before Python 3.11.5.
 _VALUE: Final = (
     r"(\"(?:[^\"\\]|\\.)*\"?"
     r"|'(?:[^'\\]|\\.)*'?"
