@@ -11,7 +11,7 @@ _REPOSITORY = Path(__file__).parents[2]
 _SOURCE = _REPOSITORY / "tests" / "toolsets" / "go_greeter"
 _CACHE = _REPOSITORY / ".pytest_cache" / "go"
 _BUILD_S = 300
-TOOLS = ("greet", "quote", "card", "fail", "break", "nothing", "wait", "stay", "deaf", "headers", "ask")
+TOOLS = ("greet", "quote", "card", "fail", "break", "flood", "nothing", "wait", "stay", "deaf", "headers", "ask")
 
 
 def go_toolset(folder: Path) -> Path:

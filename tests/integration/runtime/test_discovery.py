@@ -3,8 +3,10 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support.toolset_reading import GOOD, discovery, toolset
+from tests.support.worker_mesh import POOL, broker_and_client, worker_in_process
 
 from toolmesh_contracts.config_problems import ConfigError
 
@@ -35,6 +37,44 @@ async def test_noise_around_the_schema_does_no_harm(tmp_path: Path) -> None:
     folder = toolset(tmp_path, good="print('loading {braces} and more')\n" + GOOD + "    print('bye')\n")
     async with discovery(folder) as found:
         assert set((await found.read()).tools) == {"good"}
+
+
+DECLARED = '''
+print("loading")
+from toolmesh_sdk import (
+    Artifact, ConfigSchemaField, VolumeParam, tool_cli, tool_timeout, with_auth, with_config_schema, with_raw_string_args,
+    with_volume_params,
+)
+
+@tool_timeout(17)
+@with_auth({"type": "oauth2", "scheme": {"authorization_url": "https://a/x", "token_url": "https://a/t", "scopes": ["r"]}})
+@with_config_schema([ConfigSchemaField("key", "string", "The key.", True, True)])
+@with_volume_params([VolumeParam("data", "/data", "readwrite", "Scratch.")])
+@with_raw_string_args("sql")
+def query(sql: str, docs: list[Artifact] | None = None) -> str:
+    """Query."""
+    return sql
+
+tool_cli(query)()
+'''
+
+
+async def test_all_that_a_tool_declares_is_in_the_catalog(tmp_path: Path) -> None:
+    """Sign-in, settings, volumes, artifacts, texts that stay raw and the time limit are what a caller finds."""
+    folder = toolset(tmp_path / "tools", query=DECLARED)
+    async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [folder]):
+        shown = mesh.client.catalog.get(POOL, "query")
+    assert shown is not None
+    entry = msgspec.json.decode(msgspec.json.encode(shown.entry))
+    assert entry["auth"]["type"] == "oauth2"
+    assert entry["auth"]["scheme"]["scopes"] == ["r"]
+    (field,) = entry["config_schema"]
+    assert (field["key"], field["required"], field["secret"]) == ("key", True, True)
+    (volume,) = entry["volume_parameters"]
+    assert (volume["name"], volume["mount_path"], volume["mode"]) == ("data", "/data", "readwrite")
+    assert entry["artifact_parameters"] == {"docs": {"is_list": True, "is_optional": True}}
+    assert (entry["raw_string_arguments"], entry["timeout_ms"]) == (["sql"], 17_000)
+    assert (entry["description"], entry.get("instructions", "")) == ("Query.", "")
 
 
 @pytest.mark.requirement("tool:mistakes")

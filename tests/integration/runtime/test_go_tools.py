@@ -61,6 +61,16 @@ async def test_go_results_have_their_outcome(tmp_path: Path) -> None:
         assert (result.error.code, result.error.message) == (ErrorCode.TOOL_ERROR, message)
 
 
+@pytest.mark.requirement("process:status")
+async def test_a_flood_of_statuses_does_not_hold_a_go_tool_up(tmp_path: Path) -> None:
+    """Go waits until the pipe has room: the worker reads on, whatever of it the caller is shown."""
+    statuses: list[Status] = []
+    async with go_mesh(tmp_path) as mesh:
+        result = await mesh.client.call("flood", on_status=statuses.append)
+    assert (result.outcome, result.message) == (Outcome.OK, "sent")
+    assert len(statuses) < 5000
+
+
 @pytest.mark.requirement("process:outputs")
 async def test_go_artifacts_keep_their_type_both_ways(tmp_path: Path) -> None:
     """Files come in by path and by name; an object with `content: null` is the file of its name, with its type."""

@@ -47,13 +47,13 @@ async def test_tools_of_every_release_run_unchanged(release: str, tmp_path: Path
     """A function, a provider behind a console script, and one that its own SDK can't call; numbers come as text."""
     async with published_mesh(tmp_path, release, ["get_forecast", "get_alerts", "add"]) as mesh:
         forecast, alerts, added, missing = await asyncio.gather(
-            mesh.client.call("get_forecast", {"city": "Oslo", "days": "2", "units": "C"}),
+            mesh.client.call("get_forecast", {"city": "Ørsta 😀", "days": "2", "units": "C"}),
             mesh.client.call("get_alerts", {"region": "NO-03"}),
             mesh.client.call("add", {"left": "2", "right": 3}),
             mesh.client.call("add", {"left": "two", "right": 3}),
         )
         shown = mesh.client.catalog.get(POOL, "get_alerts")
-    assert (forecast.outcome, forecast.message) == (Outcome.OK, "Sunny in Oslo, 24 C.")
+    assert (forecast.outcome, forecast.message) == (Outcome.OK, "Sunny in Ørsta 😀, 24 C.")
     assert forecast.notes == ("get_forecast has no argument 'units'; left out. it takes: city, days",)
     assert (alerts.message, alerts.data) == ("Alerts for NO-03", {"alerts": ["ada"]})
     assert added.message == "5"
@@ -162,12 +162,32 @@ SUCCESSES: dict[str, tuple[Outcome, str, Any]] = {
     "pending": (Outcome.PENDING, "sure?", {"hil_request_id": "7"}),
     "message_dict": (Outcome.OK, "", {"a": 1}),
     "message_list": (Outcome.OK, "", [1]),
+    "message_none": (Outcome.OK, "", None),
+    "message_zero": (Outcome.OK, "", None),
+    "falsy_data": (Outcome.OK, "m", None),
+    "list_data": (Outcome.OK, "m", [1]),
     "none": (Outcome.OK, "", None),
     "text": (Outcome.OK, "plain", None),
     "number": (Outcome.OK, "42", None),
+    "truth": (Outcome.OK, "True", None),
+    "bytes": (Outcome.OK, "b'ab'", None),
+    "tuple": (Outcome.OK, "(1, 2)", None),
     "list": (Outcome.OK, "[1, 2]", None),
+    "coroutine": (Outcome.OK, "later", None),
+    "fork": (Outcome.OK, "the child goes on", None),
     "dict": (Outcome.OK, "", {"a": 1}),
-    "odd_values": (Outcome.OK, "", {"when": "2026-01-02"}),
+    "odd_values": (
+        Outcome.OK,
+        "",
+        {
+            "when": "2026-01-02",
+            "price": "1.50",
+            "id": "00000000-0000-0000-0000-000000000001",
+            "path": "/x",
+            "set": "{1}",
+            "raw": "b'a'",
+        },
+    ),
     "nan": (Outcome.OK, "", {"a": None, "b": None, "c": 1}),
     "surrogate": (Outcome.OK, "", {"a": "?"}),
 }
@@ -187,6 +207,8 @@ FAILURES: dict[str, tuple[ErrorCode, str, str]] = {
     "exit_3": (ErrorCode.EXECUTION_ERROR, "", "exit code 3 and left no result"),
     "gone": (ErrorCode.EXECUTION_ERROR, "", "exit code 9 and left no result"),
     "interrupt": (ErrorCode.EXECUTION_ERROR, "", "signal 2 and left no result"),
+    "segfault": (ErrorCode.EXECUTION_ERROR, "", "signal 11 and left no result"),
+    "cancelled": (ErrorCode.EXECUTION_ERROR, "", "exit code 1 and left no result: asyncio.exceptions.CancelledError"),
     "base_exception": (ErrorCode.EXECUTION_ERROR, "", "exit code 1 and left no result: BaseException: base"),
 }
 

@@ -21,6 +21,7 @@ var tools = map[string]Tool{
 	"card":    {`{"description": "Make a card.", "parameters": {"type": "object"}}`, card},
 	"fail":    {`{"description": "Fail.", "parameters": {"type": "object"}}`, fail},
 	"break":   {`{"description": "Panic.", "parameters": {"type": "object"}}`, panics},
+	"flood":   {`{"description": "Send 5,000 statuses.", "parameters": {"type": "object"}}`, flood},
 	"nothing": {`{"description": "Return nothing.", "parameters": {"type": "object"}}`, nothing},
 	"wait":    {`{"description": "Wait until told to stop.", "parameters": {"type": "object"}, "timeout_seconds": 3}`, wait},
 	"stay":    {`{"description": "Wait until told to stop.", "parameters": {"type": "object"}}`, wait},
@@ -80,6 +81,13 @@ func panics(call *Call) (any, error) {
 
 func nothing(call *Call) (any, error) {
 	return nil, nil
+}
+
+func flood(call *Call) (any, error) {
+	for number := 0; number < 5000; number++ {
+		call.Status(fmt.Sprintf("status %d of a flood that is larger than any pipe: %s", number, strings.Repeat("x", 400)))
+	}
+	return ok("sent", nil), nil
 }
 
 func wait(call *Call) (any, error) {

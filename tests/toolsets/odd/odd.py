@@ -151,7 +151,7 @@ def guarded(self: Odd) -> str:
 @Odd.register_tool
 def environment(self: Odd) -> dict[str, Any]:
     """Say what the process sees of its surroundings."""
-    return {"names": sorted(os.environ), "uid": os.getuid(), "home": os.listdir(os.environ["HOME"])}
+    return {"values": dict(os.environ), "uid": os.getuid(), "home": os.listdir(os.environ["HOME"])}
 
 
 cli = provider_cli(Odd)

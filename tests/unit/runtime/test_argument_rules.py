@@ -166,6 +166,7 @@ def test_arguments_that_fit_arrive_byte_for_byte() -> None:
         (b'{"any": NaN}', "NaN is not JSON"),
         (b'{"any": ' + b"9" * 5000 + b"}", "Exceeds the limit"),
         (b"[1]", "no JSON object"),
+        (b"null", "no JSON object"),
     ],
 )
 @pytest.mark.requirement("process:arguments")

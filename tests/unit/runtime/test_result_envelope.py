@@ -152,7 +152,7 @@ def test_data_objects_are_read_and_bad_ones_noted() -> None:
     objects = [
         {"name": "a.txt", "content": "hi", "is_binary": False, "mime_type": "text/plain", "disposition": "inline"},
         {"name": "b.bin", "content": "AAE=", "is_binary": True},
-        {"name": "c.csv", "content": None, "mime_type": "text/csv"},
+        {"name": "c.csv", "content": None, "mime_type": "text/csv", "inline_max_bytes": 9, "tags": ["__working"]},
         {"name": "", "content": "x"},
         {"name": "d", "content": "?", "is_binary": True},
         7,

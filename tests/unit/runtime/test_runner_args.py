@@ -52,3 +52,5 @@ def test_arguments_stay_raw_and_all_fields_are_there() -> None:
         "deadline_ms": 5,
     }
     assert {key: document[key] for key in expected} == expected
+    others = {"args", "artifact_paths", "artifact_metadata", "volume_mounts", "a2a_user_config", "tool_auth_headers"}
+    assert set(document) == {*expected, *others}

@@ -248,3 +248,40 @@ def test_wrong_declarations_are_refused_where_they_are_written() -> None:
         with_dynamic_schema({})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="resolution_type is 'early' or 'all'"):
         with_raw_string_args("x", resolution_type="late")
+
+
+def test_class_tools_and_provider_functions_declare_as_functions_do(tool: ToolProcess) -> None:
+    """Fields of configuration may be objects, and no declaration of a provider's function is lost."""
+    tool.write(
+        """
+        from toolmesh_sdk import (
+            ConfigSchemaField, DynamicTool, DynamicToolProvider, VolumeParam, provider_cli, tool_timeout, with_volume_params
+        )
+
+        class Klass(DynamicTool):
+            tool_name = "klass"
+            tool_description = "A class tool."
+            parameters_schema = {"type": "object", "properties": {}}
+            config_schema = [ConfigSchemaField("key", secret=True)]
+            raw_string_args = ["x"]
+            instructions = "Sparingly."
+            async def _run_async_impl(self, args, tool_context=None):
+                return "ran"
+
+        class P(DynamicToolProvider):
+            def create_tools(self, tool_config=None):
+                return [Klass(tool_config)]
+
+        @P.register_tool
+        @tool_timeout(7)
+        @with_volume_params([VolumeParam("work", "/work/v")])
+        async def run():
+            "Do."
+
+        provider_cli(P)()
+        """
+    )
+    entries = tool.schema()
+    assert entries["klass"]["config_schema"] == [{"key": "key", "type": "string", "secret": True}]
+    assert (entries["klass"]["instructions"], entries["klass"]["raw_string_args"]) == ("Sparingly.", ["x"])
+    assert (entries["run"]["timeout_seconds"], entries["run"]["volume_params"][0]["mode"]) == (7, "readonly")

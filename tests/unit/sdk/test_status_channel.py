@@ -128,15 +128,15 @@ def test_messages_are_text_and_progress_carries_a_fraction(tool: ToolProcess) ->
         async def send(ctx=None):
             "Send some."
             return [ctx.send_status("two\\nlines å"), ctx.send_status({"a": 1}), ctx.send_status(7),
-                    ctx.send_progress(0.5), ctx.send_progress(7, "done")]
+                    ctx.send_status({1}), ctx.send_progress(0.5), ctx.send_progress(7, "done")]
 
         tool_cli(send)()
         """
     )
     outcome = tool.call()
-    assert outcome.result["text"] == "[true, true, true, true, true]"
-    assert outcome.statuses == ["two\nlines å", '{"a": 1}', "7", "50%", "done"]
+    assert outcome.result["text"] == "[true, true, true, true, true, true]"
+    assert outcome.statuses == ["two\nlines å", '{"a": 1}', "7", "{1}", "50%", "done"]
     lines = (tool.folder / "status").read_text().splitlines()
-    assert json.loads(lines[3]) == {"status": "50%", "progress": 0.5}
-    assert json.loads(lines[4])["progress"] == 1.0
+    assert json.loads(lines[4]) == {"status": "50%", "progress": 0.5}
+    assert json.loads(lines[5])["progress"] == 1.0
     assert all(line.isascii() for line in lines)

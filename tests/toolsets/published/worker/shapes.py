@@ -3,10 +3,15 @@
 # mypy: ignore-errors
 # ruff: noqa: ICN001, PLW0108, SIM115 - written as people do
 
+import asyncio
 import datetime
+import decimal
 import os
+import pathlib
 import signal
 import sys
+import time
+import uuid
 
 from sam_tool_sdk import SandboxToolContextFacade, ToolResult, tool_cli
 
@@ -29,6 +34,13 @@ def circular():
     return value
 
 
+def fork():
+    if os.fork() == 0:
+        time.sleep(40)
+        os._exit(0)
+    return "the child goes on"
+
+
 SHAPES = {
     "ok": lambda: ToolResult.ok("m"),
     "data": lambda: ToolResult.ok("m", data={"a": 1}),
@@ -40,14 +52,30 @@ SHAPES = {
     "message_dict": lambda: ToolResult.ok({"a": 1}),
     "message_list": lambda: ToolResult.ok([1]),
     "unmarked": lambda: {"status": "error", "message": "bad", "data": None, "data_objects": [], "error_code": "E1"},
+    "message_none": lambda: ToolResult.ok(None),
+    "message_zero": lambda: ToolResult.ok(0),
+    "falsy_data": lambda: ToolResult.ok("m", data={}),
+    "list_data": lambda: ToolResult.ok("m", data=[1]),
     "none": lambda: None,
     "text": lambda: "plain",
     "number": lambda: 42,
+    "truth": lambda: True,
+    "bytes": lambda: b"ab",
+    "tuple": lambda: (1, 2),
     "list": lambda: [1, 2],
     "dict": lambda: {"a": 1},
-    "odd_values": lambda: {"when": datetime.date(2026, 1, 2)},
+    "odd_values": lambda: {
+        "when": datetime.date(2026, 1, 2),
+        "price": decimal.Decimal("1.50"),
+        "id": uuid.UUID(int=1),
+        "path": pathlib.Path("/x"),
+        "set": {1},
+        "raw": b"a",
+    },
     "nan": lambda: {"a": float("nan"), "b": float("inf"), "c": 1},
     "surrogate": lambda: {"a": "\ud800"},
+    "coroutine": lambda: later(),
+    "fork": fork,
     "generator": lambda: (x for x in [1]),
     "tuple_keys": lambda: {(1, 2): 3},
     "circular": circular,
@@ -55,6 +83,8 @@ SHAPES = {
     "exit_3": lambda: sys.exit(3),
     "gone": lambda: os._exit(9),
     "interrupt": interrupt,
+    "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "cancelled": lambda: stop(asyncio.CancelledError("gone")),
     "base_exception": lambda: stop(BaseException("base")),
     "value_error": lambda: stop(ValueError("bad value")),
     "many_lines": lambda: stop(ValueError("first\nsecond")),
