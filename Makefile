@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test generated-tools attacks declared cases lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go test generated-tools attacks declared reference cases lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -46,6 +46,9 @@ attacks: $(STAMP) ## Attack the sandbox with every row of a file of attacks (FIL
 
 declared: $(STAMP) ## Run every row of a file of declared tools (FILE=...) through a real worker.
 	@$(PYTHON) tests/cases_declared/run.py $(if $(FILE),$(abspath $(FILE)))
+
+reference: $(STAMP) go ## Prove each row of a contract (ROOM=tool-process) by the tests bound to it.
+	@$(PYTHON) tests/reference/run.py $(ROOM)
 
 cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }

@@ -135,7 +135,7 @@ async def test_tool_sees_a_clean_environment(tmp_path: Path, monkeypatch: pytest
     values = result.data["values"]
     assert set(values) <= allowed
     assert values["PATH"] == "/usr/local/bin:/usr/bin:/bin"
-    assert values["LANG"] == "C.UTF-8"
+    assert (values["LANG"], values["PYTHONUTF8"], values["PYTHONDONTWRITEBYTECODE"]) == ("C.UTF-8", "1", "1")
     assert values["HOME"] == values["TMPDIR"] == "/work"
     assert values["PYTHONPATH"] == "/opt/toolmesh/toolset/python:/opt/toolmesh/toolset"
     assert result.data["uid"] != 0

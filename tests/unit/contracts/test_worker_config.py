@@ -34,7 +34,7 @@ def test_defaults(tmp_path: Path) -> None:
 
     assert config.sandbox.mode == "bwrap"
     assert config.sandbox.python == "/usr/bin/python3"
-    assert config.default_timeout_seconds == 300
+    assert (config.default_timeout_seconds, config.discovery_seconds) == (300, 30)
     assert config.concurrency == "auto"
     assert config.health.host == "127.0.0.1"
     assert config.broker.urls == ("nats://127.0.0.1:4222",)

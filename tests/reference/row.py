@@ -1,0 +1,26 @@
+"""One row of a contract that we keep, and the tests that prove it."""
+
+from dataclasses import dataclass
+
+__all__ = ["Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row."""
+
+    identifier: str
+    """Section and a name, such as `2.4:none`; never changed."""
+    outcome: str
+    """What is right, in our words."""
+    tests: tuple[str, ...] = ()
+    """Node ids: `path::test_name` (then each of its parameters) or `path::test_name[parameter]`."""
+    lacks: str = ""
+    """What toolmesh lacks: the row has no tests then, and counts as not proven."""
+    differs: str = ""
+    """Why we do otherwise than the contract has it; the tests then prove our outcome."""
+
+    @property
+    def section(self) -> str:
+        """The section of the contract."""
+        return self.identifier.partition(":")[0]

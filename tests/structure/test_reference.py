@@ -1,0 +1,54 @@
+"""Every row of a contract names tests, and tests that are there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.reference.rooms import rooms, rows_of
+from tests.reference.run import fault
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_row_names_its_outcome_and_a_test(room: str) -> None:
+    """A row that nothing checks says what is lacking, and two rows of one name would hide one another."""
+    rows = rows_of(room)
+    identifiers = [row.identifier for row in rows]
+    assert sorted({name for name in identifiers if identifiers.count(name) > 1}) == []
+    assert [row.identifier for row in rows if not row.outcome or ":" not in row.identifier] == []
+    assert [row.identifier for row in rows if bool(row.tests) == bool(row.lacks)] == []
+
+
+def test_every_test_of_a_row_exists() -> None:
+    """A renamed test would leave its row without a proof."""
+    named = sorted({test for room in rooms() for row in rows_of(room) for test in row.tests})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        *named,
+    ]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, check=False, timeout=50)
+    missing = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("ERROR")]
+    assert (done.returncode, missing) == (0, [])
+
+
+def test_a_row_is_proven_by_tests_that_passed_and_nothing_else() -> None:
+    """What was skipped, did not run or passed only in part proves nothing."""
+    outcomes = {"t.py::a": "passed", "t.py::b[1]": "passed", "t.py::b[2]": "failed", "t.py::c": "skipped"}
+    assert fault(["t.py::a", "t.py::b[1]"], outcomes) == ""
+    assert fault([], outcomes) == "no test"
+    assert fault([], outcomes, "not built") == "not built"
+    assert fault(["t.py::a", "t.py::b"], outcomes) == "t.py::b failed"
+    assert fault(["t.py::c"], outcomes) == "t.py::c was skipped"
+    assert fault(["t.py::d"], outcomes) == "t.py::d did not run"
