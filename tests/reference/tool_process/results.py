@@ -203,7 +203,7 @@ _SHOWN_ROWS = [
     Row(
         "2.4:shown-descriptions",
         "What a model reads has a stored file's description, version and preview.",
-        lacks="CallResult.text() leaves description, version and preview out, though the result carries them",
+        ("tests/unit/client/test_result_text.py::test_stored_file_is_shown_with_what_its_tool_said_of_it",),
     ),
 ]
 

@@ -85,13 +85,21 @@ class CallResult:
         if self.raw_data is not None and not self.message_is_all:
             parts.append(self._data_text())
         parts += [f"{output.name} ({output.mime_type}):\n{_shown(output)}" for output in self.inline_outputs]
-        parts += [f"artifact {ref.filename} ({ref.mime_type}, {ref.size} bytes)" for ref in self.artifacts]
+        parts += [_described(ref) for ref in self.artifacts]
         parts += [f"note: {note}" for note in self.notes]
         return "\n".join(parts)
 
     def _data_text(self) -> str:
         value = self.data
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _described(ref: ArtifactRef) -> str:
+    version = f", version {ref.version}" if ref.version else ""
+    told = f"artifact {ref.filename} ({ref.mime_type}, {ref.size} bytes{version})"
+    if ref.description:
+        told += f": {ref.description}"
+    return f"{told}\n{ref.preview}" if ref.preview else told
 
 
 def _shown(output: InlineOutput) -> str:
