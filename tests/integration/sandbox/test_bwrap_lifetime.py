@@ -239,8 +239,13 @@ def _footprint(base: Path) -> dict[str, object]:
         "mounts": Path("/proc/self/mounts").read_text(),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "folders": len(_folders(base)),
-        "zombies": sum("State:\tZ" in _status(path) for path in Path("/proc").glob("[0-9]*")),
+        "zombies": sum(_is_own_zombie(_status(path)) for path in Path("/proc").glob("[0-9]*")),
     }
+
+
+def _is_own_zombie(status: str) -> bool:
+    # Only this process can reap its children; a zombie of another process on the machine says nothing of the sandbox.
+    return "State:\tZ" in status and f"PPid:\t{os.getpid()}\n" in status
 
 
 def _status(folder: Path) -> str:
