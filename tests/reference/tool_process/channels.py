@@ -71,7 +71,7 @@ ROWS = [
     Row(
         "2.6:host-rate",
         "What the caller sees of a flood is merged, and its end arrives.",
-        (GO_FLOOD, "tests/contract/test_broker_calls.py::test_many_statuses_are_merged_and_the_last_one_arrives"),
+        (GO_FLOOD, "tests/contract/test_broker_replies.py::test_many_statuses_are_merged_and_the_last_one_arrives"),
     ),
     Row(
         "2.7:request",
