@@ -25,6 +25,7 @@ from toolmesh_sandbox.policy import Policy
 from toolmesh_sandbox.profiles import profile
 from toolmesh_sandbox.proof import SetupFailedError, broken, prove
 from toolmesh_sandbox.published import publish_files
+from toolmesh_sandbox.published_sweep import using_published
 from toolmesh_sandbox.settings import Mode, SandboxSettings
 from toolmesh_sandbox.spawner_client import Spawner, open_spawner
 from toolmesh_sandbox.system_view import ETC_FILES
@@ -61,6 +62,7 @@ async def examine(settings: SandboxSettings) -> AsyncIterator[Backend]:
     _check_platform(settings)
     base = open_base(settings.base)
     async with AsyncExitStack() as stack:
+        await asyncio.to_thread(stack.enter_context, using_published(base))
         spawner = await stack.enter_async_context(open_spawner())
         identities = Identities(base, settings.first_uid, settings.uid_count)
         workspaces = await stack.enter_async_context(open_workspaces(base, identities))

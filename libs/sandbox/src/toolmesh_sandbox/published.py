@@ -20,6 +20,9 @@ from toolmesh_sandbox.tree_removal import remove_tree
 
 _CHUNK = 1024 * 1024
 _READABLE = 0o755
+_UNFINISHED = "."
+PUBLISHED = ("published", _READABLE)
+"""Name and mode of the folder below the base folder."""
 _SKIPPED = frozenset({"__pycache__", ".git"})
 
 
@@ -61,11 +64,12 @@ def publish_files(entries: Mapping[str, Path], base: Path, kind: str) -> Path:
     """Publish files, folders and links, each under a relative path; otherwise as `publish_tree`."""
     if not re.fullmatch(r"[a-z][a-z0-9-]*", kind):
         raise PublishError(f"{kind!r} is not a name for a shelf of published trees", "use lower-case letters")
-    shelf = subfolder(subfolder(base, "published", _READABLE), kind, _READABLE)
-    staging = shelf / f".{secrets.token_hex(8)}"
+    shelf = subfolder(subfolder(base, *PUBLISHED), kind, _READABLE)
+    staging = shelf / f"{_UNFINISHED}{secrets.token_hex(8)}"
     try:
         existing = shelf / _digest(entries, None)
         if existing.exists():
+            os.utime(existing)  # the sweep goes by it
             return existing
         staging.mkdir()
         final = shelf / _digest(entries, staging)
@@ -81,6 +85,11 @@ def publish_files(entries: Mapping[str, Path], base: Path, kind: str) -> Path:
     finally:
         remove_tree(staging)
     return final
+
+
+def is_staging(tree: Path) -> bool:
+    """Whether this is what a publisher left behind that was killed."""
+    return tree.name.startswith(_UNFINISHED)
 
 
 def _unreadable(error: OSError) -> PublishError:
