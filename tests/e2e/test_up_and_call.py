@@ -14,6 +14,7 @@ from tests.support.mesh_processes import alive, processes_of, processes_with
 from tests.support.nats_server import nats_server
 from tests.support.running_mesh import RunningMesh, run_toolmesh, running_mesh, start_toolmesh
 from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, WRITING, write_toolset
+from tests.support.signal_dispositions import disposition
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -296,14 +297,15 @@ async def test_a_broker_of_ones_own_can_be_used(tmp_path: Path) -> None:
 
 async def test_closing_the_terminal_lets_calls_finish(tmp_path: Path) -> None:
     """SIGHUP comes from the shell and from the kernel, and no line can be written any more: still an orderly end."""
-    async with running_mesh([_sample_tools(tmp_path)]) as mesh:
-        call = await start_toolmesh("call", "sleep", "--args", '{"seconds": 3}', data_folder=mesh.data_folder)
-        await _running(call)
-        mesh.hang_up()
-        mesh.process.send_signal(signal.SIGHUP)
-        mesh.process.send_signal(signal.SIGHUP)
-        async with asyncio.timeout(20):
-            stdout, stderr = await call.communicate()
-            assert (call.returncode, stdout) == (0, b"slept 3.0 s\n"), stderr.decode()
-            assert await mesh.process.wait() == 0
-        assert not (mesh.data_folder / "client.json").exists()
+    with disposition(signal.SIGHUP, signal.SIG_DFL):
+        async with running_mesh([_sample_tools(tmp_path)]) as mesh:
+            call = await start_toolmesh("call", "sleep", "--args", '{"seconds": 3}', data_folder=mesh.data_folder)
+            await _running(call)
+            mesh.hang_up()
+            mesh.process.send_signal(signal.SIGHUP)
+            mesh.process.send_signal(signal.SIGHUP)
+            async with asyncio.timeout(20):
+                stdout, stderr = await call.communicate()
+                assert (call.returncode, stdout) == (0, b"slept 3.0 s\n"), stderr.decode()
+                assert await mesh.process.wait() == 0
+            assert not (mesh.data_folder / "client.json").exists()

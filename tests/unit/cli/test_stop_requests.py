@@ -1,12 +1,11 @@
 """Signals that ask for an end, sent to this process."""
 
 import asyncio
-import contextlib
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
+from tests.support.signal_dispositions import disposition
 
 from toolmesh_cli.stop_requests import stop_requests
 
@@ -36,19 +35,11 @@ async def test_the_first_signal_asks_and_a_later_one_insists(
     numbers: tuple[signal.Signals, ...], expected: list[str]
 ) -> None:
     """But a closed terminal, which is told twice, never insists."""
-    assert await _heard(*numbers) == expected
-
-
-@contextlib.contextmanager
-def _ignored(number: signal.Signals) -> Iterator[None]:
-    before = signal.signal(number, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
+    with disposition(signal.SIGHUP, signal.SIG_DFL):
+        assert await _heard(*numbers) == expected
 
 
 async def test_under_nohup_a_closed_terminal_is_no_matter() -> None:
     """Who started it that way wants it to go on."""
-    with _ignored(signal.SIGHUP):
+    with disposition(signal.SIGHUP, signal.SIG_IGN):
         assert await _heard(signal.SIGHUP) == []
