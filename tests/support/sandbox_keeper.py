@@ -31,7 +31,6 @@ def launch(argv: Sequence[str], wall_clock_s: float = 20, **changes: Any) -> Lau
         nice=0,
         rlimits=(),
         wall_clock_s=wall_clock_s,
-        files=0,
         bwrap=False,
     )
     return dataclasses.replace(plain, **changes)

@@ -40,9 +40,9 @@ def test_static_credential_is_a_ready_header(auth: Any, token: str, header: str 
 
 
 def test_arguments_file_names_credential_and_socket() -> None:
-    """Headers are an object of texts, and the socket is named only where someone listens."""
+    """Headers are an object of texts, and the socket is named only where someone listens and an address can hold its name."""
 
-    def fields(root: str, *, serves_model: bool) -> dict[str, Any]:
+    def fields(root: str, address: str = "") -> dict[str, Any]:
         arguments = RunnerArgs(
             folder=CallFolder(PurePosixPath(root)),
             tool_name="t",
@@ -52,15 +52,15 @@ def test_arguments_file_names_credential_and_socket() -> None:
             invocation="i",
             attempt=1,
             deadline_ms=0,
-            serves_model=serves_model,
+            model_address=address,
         )
         return dict(json.loads(arguments.to_json()))
 
-    served = fields("/work", serves_model=True)
+    served = fields("/work", CallFolder(PurePosixPath("/work")).model_address)
     assert (served["tool_oauth_token"], served["tool_auth_headers"]) == ("t", {"Authorization": "Bearer t"})
     assert served["ipc_socket"] == "/work/ipc.sock"
-    assert fields("/work", serves_model=False)["ipc_socket"] == ""
-    assert fields(f"/{'d' * 110}", serves_model=True)["ipc_socket"] == ""
+    assert fields("/work")["ipc_socket"] == ""
+    assert CallFolder(PurePosixPath(f"/{'d' * 110}")).model_address == ""
 
 
 @pytest.mark.requirement("process:failures")

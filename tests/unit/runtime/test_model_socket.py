@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolmesh_runtime.process.model_socket import AskModel, ModelQuestion, ModelRefusedError, model_socket
+from toolmesh_runtime.process.model_lines import AskModel, ModelQuestion, ModelRefusedError
+from toolmesh_runtime.process.model_socket import model_socket
 from toolmesh_sandbox.workspaces import Workspace
 from toolmesh_sdk.errors import IPCError
 from toolmesh_sdk.model_channel import IPCClient

@@ -38,6 +38,8 @@ def test_secrets_and_options_are_not_in_the_argument_vector() -> None:
     """The process table shows descriptors and the command, nothing else."""
     argv = bwrap_command(["tool", "--x"], profile("standard"))
     assert " ".join(argv) == "bwrap --args 3 --seccomp 4 --json-status-fd 5 --block-fd 6 -- tool --x"
+    connected = bwrap_command(["tool"], profile("standard"), connected=True)
+    assert " ".join(connected) == "bwrap --args 4 --seccomp 5 --json-status-fd 6 --block-fd 7 -- tool"
 
 
 def test_where_the_environment_is_exact_the_added_variable_is_taken_away() -> None:

@@ -20,7 +20,6 @@ def launch(*, bwrap: bool) -> Launch:
         nice=3,
         rlimits=(Rlimit("CPU", 1, 2),),
         wall_clock_s=1.5,
-        files=1,
         bwrap=bwrap,
     )
 

@@ -75,9 +75,15 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def plan(
-        self, argv: Sequence[str], env: Mapping[str, str], policy: Policy, workspace: Workspace
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        policy: Policy,
+        workspace: Workspace,
+        *,
+        connected: bool = False,
     ) -> tuple[Launch, tuple[bytes, ...]]:
-        """What to execute, and the contents of its descriptors from 3 on."""
+        """What to execute, and the contents of its descriptors from 3 on, or from 4 on if it is `connected`."""
 
     def start(
         self,
@@ -86,6 +92,7 @@ class Backend(abc.ABC):
         policy: Policy,
         workspace: Workspace,
         stdin: bytes = b"",
+        connection: int | None = None,
     ) -> AbstractAsyncContextManager[SandboxProcess]:
         """Start a command in the workspace; leaving the context kills what is left of it and waits until it is gone.
 
@@ -95,6 +102,7 @@ class Backend(abc.ABC):
             policy: its confinement.
             workspace: its working directory and the only place, beside /tmp, where it can write.
             stdin: its standard input; empty gives /dev/null.
+            connection: a descriptor that the command has as number `CONNECTION`; it stays open here.
 
         Raises:
             PolicyRefusedError: this backend can't enforce the policy.
@@ -103,9 +111,9 @@ class Backend(abc.ABC):
         """
         _check_command(argv, env)
         self.check(policy)
-        launch, files = self.plan(argv, env, policy, workspace)
+        launch, files = self.plan(argv, env, policy, workspace, connected=connection is not None)
         joins = () if workspace.memory is None else workspace.memory.namespaces
-        return run(self._spawner, launch, files, policy, stdin, joins)
+        return run(self._spawner, launch, files, policy, stdin, joins, connection)
 
 
 def filter_rules(policy: Policy, *, pid_namespace: bool = True) -> FilterRules:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolmesh_sandbox.ladder import Level
-from toolmesh_sandbox.launch import FIRST_FILE
+from toolmesh_sandbox.launch import CONNECTION
 from toolmesh_sandbox.memory_folders import OUTBOX, WORK
 from toolmesh_sandbox.policy import OUTBOX_INSIDE, WORKSPACE_INSIDE, Network, Policy
 from toolmesh_sandbox.system_view import system_arguments
@@ -32,13 +32,15 @@ class BwrapHost:
     hidden: tuple[Path, ...]
 
 
-def bwrap_command(argv: Sequence[str], policy: Policy) -> tuple[str, ...]:
+def bwrap_command(argv: Sequence[str], policy: Policy, *, connected: bool = False) -> tuple[str, ...]:
     """The part that the process table shows: bubblewrap, its descriptors, and the command.
 
-    The options come by a descriptor, because an argument vector is world-readable.
+    The options come by a descriptor, because an argument vector is world-readable. Bubblewrap closes its own
+    descriptors before it executes the command, and leaves a connection open.
     """
     own = ["bwrap"]
-    for number, option in enumerate(("--args", "--seccomp", "--json-status-fd", "--block-fd"), start=FIRST_FILE):
+    first = CONNECTION + connected
+    for number, option in enumerate(("--args", "--seccomp", "--json-status-fd", "--block-fd"), start=first):
         own += [option, str(number)]
     without_pwd = (_ENV, "-u", "PWD", "--") if policy.exact_environment else ()
     return (*own, "--", *without_pwd, *argv)

@@ -51,7 +51,13 @@ class BwrapBackend(Backend):
         return mount.target
 
     def plan(
-        self, argv: Sequence[str], env: Mapping[str, str], policy: Policy, workspace: Workspace
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        policy: Policy,
+        workspace: Workspace,
+        *,
+        connected: bool = False,
     ) -> tuple[Launch, tuple[bytes, ...]]:
         """A bwrap command line, its options and the system call filter.
 
@@ -64,14 +70,13 @@ class BwrapBackend(Backend):
             )
         launch = Launch(
             program=str(self.host.program),
-            argv=bwrap_command(argv, policy),
+            argv=bwrap_command(argv, policy, connected=connected),
             env={},
             cwd="/",
             uid=workspace.uid,
             nice=policy.limits.nice,
             rlimits=affordable(policy.limits.rlimits()),
             wall_clock_s=policy.wall_clock_s,
-            files=2,
             bwrap=True,
             joins=workspace.memory is not None,
             memory_bytes=policy.limits.memory_bytes,

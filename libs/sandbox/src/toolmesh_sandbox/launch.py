@@ -6,8 +6,8 @@ from typing import Any
 
 from toolmesh_sandbox.limits import Rlimit
 
-FIRST_FILE = 3
-"""Descriptor number of the first of `Launch.files` in the started process."""
+CONNECTION = 3
+"""Descriptor number of the connection to the worker, in a command that is given one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,9 +23,8 @@ class Launch:
         nice: CPU priority to take.
         rlimits: limits of the command.
         wall_clock_s: seconds until everything is killed.
-        files: how many descriptors follow standard error; they become 3, 4, ...
-        bwrap: the command is bwrap; the two descriptors after `files` are its `--json-status-fd` and `--block-fd`.
-        joins: the last two descriptors are a user and a mount namespace, in which the command starts.
+        bwrap: the command is bwrap; the last two descriptors are its `--json-status-fd` and `--block-fd`.
+        joins: two more descriptors are a user and a mount namespace, in which the command starts.
         memory_bytes: memory of the whole tree; beyond it is killed.
         cgroup: folder below which the call gets a memory cgroup; empty where that does not work.
         scoped: keep the command from abstract sockets of the host, where the kernel can.
@@ -42,7 +41,6 @@ class Launch:
     nice: int
     rlimits: tuple[Rlimit, ...]
     wall_clock_s: float
-    files: int
     bwrap: bool
     joins: bool = False
     memory_bytes: int = 0

@@ -36,9 +36,15 @@ class PlainBackend(Backend):
         return PurePosixPath(mount.source)
 
     def plan(
-        self, argv: Sequence[str], env: Mapping[str, str], policy: Policy, workspace: Workspace
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        policy: Policy,
+        workspace: Workspace,
+        *,
+        connected: bool = False,
     ) -> tuple[Launch, tuple[bytes, ...]]:
-        """The command itself."""
+        """The command itself, which keeps the descriptors that it is given."""
         launch = Launch(
             program=argv[0],
             argv=tuple(argv),
@@ -48,7 +54,6 @@ class PlainBackend(Backend):
             nice=policy.limits.nice,
             rlimits=affordable(policy.limits.rlimits()) if self._limited else (),
             wall_clock_s=policy.wall_clock_s,
-            files=0,
             bwrap=False,
             joins=False,
             memory_bytes=policy.limits.memory_bytes if self._limited else 0,

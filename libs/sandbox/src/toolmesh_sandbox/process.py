@@ -109,13 +109,14 @@ async def run(
     policy: Policy,
     stdin: bytes,
     joins: Sequence[int] = (),
+    connection: int | None = None,
 ) -> AsyncIterator[SandboxProcess]:
     """Start a launch; leaving the context, also by cancellation, kills the tree and waits until it is gone."""
     outer: list[int] = []
     inner: list[int] = []
     try:
         _make_pipes(outer, inner, with_input=bool(stdin))
-        control = spawner.spawn(launch, inner, files, joins)
+        control = spawner.spawn(launch, inner if connection is None else [*inner, connection], files, joins)
     except BaseException:
         for descriptor in outer:
             os.close(descriptor)

@@ -28,20 +28,20 @@ class Spawner:
         self._orders, self._process = _start()
 
     def spawn(
-        self, launch: Launch, stdio: Sequence[int], files: Sequence[bytes], joins: Sequence[int] = ()
+        self, launch: Launch, given: Sequence[int], files: Sequence[bytes], joins: Sequence[int] = ()
     ) -> socket.socket:
         """Start a launch; returns the non-blocking control socket, on which its report will arrive.
 
         Args:
             launch: what to start.
-            stdio: descriptors for standard input, output and error; they stay open here.
-            files: contents of the descriptors from 3 on.
+            given: descriptors for standard input, output and error, and for what follows; they stay open here.
+            files: contents of the descriptors after these.
             joins: descriptors of the user and mount namespace to start in; they stay open here.
 
         Raises:
             SandboxUnavailableError: the spawner can't be started again.
         """
-        return self._order(START, [launch.encode(), *files], stdio, joins)
+        return self._order(START, [launch.encode(), *files], given, joins)
 
     def furnish(self, order: MemoryOrder) -> socket.socket:
         """Make a workspace in memory; returns the non-blocking control socket, on which its descriptors will arrive.
@@ -52,14 +52,14 @@ class Spawner:
         return self._order(FURNISH, [order.encode()], (), ())
 
     def _order(
-        self, kind: bytes, contents: Sequence[bytes], stdio: Sequence[int], joins: Sequence[int]
+        self, kind: bytes, contents: Sequence[bytes], given: Sequence[int], joins: Sequence[int]
     ) -> socket.socket:
         mine, theirs = socket.socketpair()
         with ExitStack() as held:
             held.callback(theirs.close)
             try:
                 request, *extra = [held.enter_context(_anonymous_file(content)) for content in contents]
-                descriptors = [theirs.fileno(), request.fileno(), *stdio, *(file.fileno() for file in extra)]
+                descriptors = [theirs.fileno(), request.fileno(), *given, *(file.fileno() for file in extra)]
                 self._send(kind, [*descriptors, *joins])
             except BaseException:
                 mine.close()

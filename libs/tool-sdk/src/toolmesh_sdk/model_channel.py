@@ -1,12 +1,14 @@
-"""Call-backs to the host over its unix socket: newline-delimited JSON-RPC 2.0, one method, `llm/call`."""
+"""Call-backs to the host over a unix socket: newline-delimited JSON-RPC 2.0, one method, `llm/call`."""
 
 from __future__ import annotations
 
 from _thread import allocate_lock
 from json import dumps, loads
+from os import getpid
 from time import monotonic
 
 from .errors import IPCError
+from .model_descriptor import PREFIX, open_connection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,19 +20,20 @@ REPLY_BYTES = 64 * 1024 * 1024
 
 
 class IPCClient:
-    """One connection, opened on first use and again after it was lost.
+    """One connection, opened on first use, again after it was lost, and once more in a forked process.
 
     Args:
-        socket_path: Path of the host's socket.
+        socket_path: Path of the host's socket, or `fd:NUMBER` for a descriptor that gives connections.
         timeout_s: How long one call may take, in seconds.
     """
 
-    __slots__ = ("_buffer", "_connection", "_last_id", "_lock", "_path", "_timeout_s")
+    __slots__ = ("_buffer", "_connection", "_last_id", "_lock", "_path", "_process", "_timeout_s")
 
     def __init__(self, socket_path: str, timeout_s: float = TIMEOUT_S) -> None:
         self._path = socket_path
         self._timeout_s = timeout_s
         self._connection: socket | None = None
+        self._process = 0
         self._buffer = b""
         self._last_id = 0
         self._lock = allocate_lock()
@@ -79,17 +82,11 @@ class IPCClient:
             self._disconnect()
 
     def _connect(self, limit: float) -> socket:
+        if self._process != getpid():
+            self._disconnect()  # an inherited one is the parent's: its answers would come here
         if self._connection is None:
-            import socket
-
-            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                connection.settimeout(limit)
-                connection.connect(self._path)
-            except OSError:
-                connection.close()
-                raise
-            self._connection = connection
+            self._connection = _connected(self._path, limit)
+            self._process = getpid()
         self._connection.settimeout(limit)
         return self._connection
 
@@ -135,6 +132,21 @@ class IPCClient:
             size += len(part)
         line, _, self._buffer = b"".join(parts).partition(b"\n")
         return line
+
+
+def _connected(path: str, limit: float) -> socket:
+    if path.startswith(PREFIX):
+        return open_connection(path, limit)
+    import socket
+
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(limit)
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def _result_of(reply: dict[str, Any]) -> Any:

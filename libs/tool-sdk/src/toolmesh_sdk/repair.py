@@ -17,6 +17,7 @@ import json
 import os
 import types
 import typing
+from importlib.machinery import SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def repair_package(package: Any) -> None:
     _repair_registered_functions(tools, package)
     _repair_tool_classes(tools.DynamicTool)
     _repair_providers(tools.DynamicToolProvider)
+    _repair_model_client(importlib.import_module(f"{package.__name__}.ipc"))
 
 
 def _has(module: Any, *names: str) -> bool:
@@ -156,6 +158,33 @@ def _repair_providers(base: Any) -> None:
             del self.create_tools
 
     base.get_all_tools_for_framework = all_tools
+
+
+def _repair_model_client(ipc: Any) -> None:
+    """Let the client connect through a descriptor, and give a forked process a connection of its own."""
+    plain = ipc.IPCClient._ensure_connected
+
+    @functools.wraps(plain)
+    def ensure_connected(self: Any) -> Any:
+        if not self._socket_path.startswith("fd:"):
+            return plain(self)
+        if self._conn is None or self.__dict__.get("_connected_in") != os.getpid():
+            try:
+                self._conn = _open_connection(self._socket_path)
+            except OSError as problem:
+                raise ipc.IPCError(f"connecting to the host: {problem}") from problem
+            self._reader_buf, self._connected_in = b"", os.getpid()
+        return self._conn
+
+    ipc.IPCClient._ensure_connected = ensure_connected
+
+
+def _open_connection(address: str) -> Any:
+    # By its path: the toolset may have brought along another release of our SDK too.
+    name = "toolmesh_model_descriptor"
+    module: Any = types.ModuleType(name)
+    SourceFileLoader(name, os.path.join(os.path.dirname(__file__), "model_descriptor.py")).exec_module(module)
+    return module.open_connection(address)
 
 
 class _ProviderConfig:

@@ -10,7 +10,7 @@ from toolmesh_contracts.envelopes.services import ModelReply, ModelRequest
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.headers import SCHEMA
 from toolmesh_contracts.wire import decode, encode, schema_name
-from toolmesh_runtime.process.model_socket import ModelQuestion, ModelRefusedError
+from toolmesh_runtime.process.model_lines import ModelQuestion, ModelRefusedError
 
 __all__ = ["ModelCalls"]
 

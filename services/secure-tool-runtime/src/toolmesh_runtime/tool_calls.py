@@ -31,7 +31,7 @@ from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.model_calls import ModelCalls
 from toolmesh_runtime.outcome import failed_result, run_result
 from toolmesh_runtime.process.confinement import Confinement
-from toolmesh_runtime.process.model_socket import AskModel
+from toolmesh_runtime.process.model_lines import AskModel
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.static_credential import static_credential
 from toolmesh_runtime.process.tool_run import STOP_GRACE_S, FinishedRun, RunLimits, run_tool

@@ -44,6 +44,11 @@ class ToolProgram:
     policy: Policy
     strict: bool = False
 
+    @property
+    def takes_descriptor(self) -> bool:
+        """Whether it reaches the model by a descriptor: under our launcher both SDKs do, and need no socket."""
+        return self.python is not None and not self.strict
+
 
 async def publish_sdk(base: Path, python: str) -> Path:
     """Copy the SDK to where a tool's own user can read it, and return the folder to import it from.
@@ -81,9 +86,21 @@ class Confinement:
 
     @asynccontextmanager
     async def start(
-        self, program: ToolProgram, arguments: tuple[str, ...], workspace: Workspace, wall_clock_s: float
+        self,
+        program: ToolProgram,
+        arguments: tuple[str, ...],
+        workspace: Workspace,
+        wall_clock_s: float,
+        connection: int | None = None,
     ) -> AsyncIterator[SandboxProcess]:
         """Start a program; leaving the block kills all that is left of it.
+
+        Args:
+            program: What to start.
+            arguments: Its command line.
+            workspace: Where it works.
+            wall_clock_s: Seconds after which it is killed.
+            connection: A descriptor that it has as number `CONNECTION`.
 
         Raises:
             SandboxError: the backend refuses the policy, or can't start anything.
@@ -97,7 +114,7 @@ class Confinement:
             options = (_STRICT,) if program.strict else ()
             argv = (program.python, str(library / _LAUNCHER), *options, *argv)
         environment = self._environment(folder, self.backend.inside(workspace))
-        async with self.backend.start(argv, environment, policy, workspace) as process:
+        async with self.backend.start(argv, environment, policy, workspace, connection=connection) as process:
             yield process
 
     @staticmethod

@@ -1,49 +1,45 @@
-"""The socket on which a tool asks the model: newline-delimited JSON-RPC 2.0, one method, `llm/call`.
-
-Published clients take any line as the answer to their last one and wait for ever, so each line that comes in is
-answered by exactly one line, and `error` is always an object.
-"""
+"""How a tool reaches the model: through a descriptor that it was given, or a socket in its workspace."""
 
 import asyncio
 import contextlib
-import json
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from toolmesh_runtime.process.model_lines import AskModel, talk
 from toolmesh_sandbox.workspaces import Workspace
 
-__all__ = ["AskModel", "ModelQuestion", "ModelRefusedError", "model_socket"]
+__all__ = ["model_descriptor", "model_socket"]
 
-_MAX_LINE: Final = 512 * 1024
 _MAX_CONNECTIONS: Final = 8
-_READ_BYTES: Final = 1 << 16
-_DEFAULT_TEMPERATURE: Final = 0.7
-_PARSE_ERROR: Final = -32700
-_INVALID_REQUEST: Final = -32600
-_METHOD_NOT_FOUND: Final = -32601
-_INVALID_PARAMS: Final = -32602
-_REFUSED: Final = -32000
+_PACKET_BYTES: Final = 16
+
+NextConnection = Callable[[], Awaitable[socket.socket | None]]
+"""Returns our end of the next connection, or None when there will be no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelQuestion:
-    """What a tool asks."""
+@contextlib.asynccontextmanager
+async def model_descriptor(ask: AskModel) -> AsyncIterator[int]:
+    """Give connections through a descriptor until the block ends, and yield the tool's end of it.
 
-    system_prompt: str
-    user_prompt: str
-    temperature: float
+    It carries packets: each one that the tool's processes send is answered by one that brings a connection along. So
+    the tool makes no socket, and processes that share the descriptor do not share a connection.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        ours.setblocking(False)
 
+        async def given() -> socket.socket | None:
+            try:
+                asked = await asyncio.get_running_loop().sock_recv(ours, _PACKET_BYTES)
+                return _give(ours) if asked else None
+            except OSError:  # the tool has gone away, or has used up what its user may have
+                return None
 
-class ModelRefusedError(Exception):
-    """Raised when a question has no answer; its text is for the tool."""
-
-
-AskModel = Callable[[ModelQuestion], Awaitable[str]]
-"""Returns the model's text, in bounded time; raises ModelRefusedError."""
+        async with _serving(given, ask):
+            yield theirs.fileno()
 
 
 @contextlib.asynccontextmanager
@@ -58,12 +54,13 @@ async def model_socket(workspace: Workspace, name: str, ask: AskModel) -> AsyncI
         _bind(listener, workspace.host, name)
         workspace.adopt(name)
         listener.listen()
-        async with asyncio.TaskGroup() as group:
-            serving = group.create_task(_serve(listener, ask))
-            try:
-                yield
-            finally:
-                serving.cancel()
+
+        async def accepted() -> socket.socket | None:
+            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+            return connection
+
+        async with _serving(accepted, ask):
+            yield
 
 
 def _bind(listener: socket.socket, folder: Path, name: str) -> None:
@@ -75,75 +72,36 @@ def _bind(listener: socket.socket, folder: Path, name: str) -> None:
         os.close(descriptor)
 
 
-async def _serve(listener: socket.socket, ask: AskModel) -> None:
-    loop = asyncio.get_running_loop()
+def _give(dispenser: socket.socket) -> socket.socket:
+    """Send one end of a new connection, and return the other."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            socket.send_fds(dispenser, [b"1"], [theirs.fileno()])
+        except OSError:
+            ours.close()
+            raise
+    ours.setblocking(False)
+    return ours
+
+
+@contextlib.asynccontextmanager
+async def _serving(next_connection: NextConnection, ask: AskModel) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(_serve(next_connection, ask))
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def _serve(next_connection: NextConnection, ask: AskModel) -> None:
     free = asyncio.Semaphore(_MAX_CONNECTIONS)
     async with asyncio.TaskGroup() as group:
         while True:
             await free.acquire()
-            connection, _ = await loop.sock_accept(listener)
-            task = group.create_task(_talk(connection, ask))
+            connection = await next_connection()
+            if connection is None:
+                return
+            task = group.create_task(talk(connection, ask))
             task.add_done_callback(lambda _task: free.release())
-
-
-async def _talk(connection: socket.socket, ask: AskModel) -> None:
-    loop = asyncio.get_running_loop()
-    rest, skipping = b"", False
-    with connection, contextlib.suppress(OSError):  # the tool has gone away
-        while data := await loop.sock_recv(connection, _READ_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                if not skipping:
-                    await loop.sock_sendall(connection, await _answer(line, ask))
-                skipping = False
-            if len(rest) > _MAX_LINE and not skipping:
-                await loop.sock_sendall(connection, await _answer(rest, ask))
-                skipping = True
-            if skipping:
-                rest = b""
-
-
-async def _answer(line: bytes, ask: AskModel) -> bytes:
-    if len(line) > _MAX_LINE:
-        return _error(None, _INVALID_REQUEST, f"a request may have {_MAX_LINE} bytes")
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError):
-        return _error(None, _PARSE_ERROR, "the request is no JSON")
-    if not isinstance(request, dict):
-        return _error(None, _INVALID_REQUEST, "the request is no JSON object")
-    identifier = request.get("id")
-    if not isinstance(identifier, str | int | float | None):
-        identifier = None
-    if request.get("method") != "llm/call":
-        return _error(identifier, _METHOD_NOT_FOUND, f"there is no method {str(request.get('method'))[:100]!r}")
-    question = _question(request.get("params"))
-    if isinstance(question, str):
-        return _error(identifier, _INVALID_PARAMS, question)
-    try:
-        text = await ask(question)
-    except ModelRefusedError as refusal:
-        return _error(identifier, _REFUSED, str(refusal))
-    return _line({"jsonrpc": "2.0", "id": identifier, "result": {"text": text}})
-
-
-def _question(params: Any) -> ModelQuestion | str:
-    """Return what is asked, or what is wrong with it."""
-    if not isinstance(params, dict):
-        return "params should be an object"
-    prompts = [params.get(key, "") for key in ("system_prompt", "user_prompt")]
-    if not all(isinstance(prompt, str) for prompt in prompts):
-        return "system_prompt and user_prompt should be text"
-    temperature = params.get("temperature", _DEFAULT_TEMPERATURE)
-    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature <= 2:
-        return "temperature should be a number from 0 to 2"
-    system, user = (prompt.encode(errors="replace").decode() for prompt in prompts)
-    return ModelQuestion(system, user, float(temperature))
-
-
-def _error(identifier: Any, code: int, message: str) -> bytes:
-    return _line({"jsonrpc": "2.0", "id": identifier, "error": {"code": code, "message": message}})
-
-
-def _line(message: dict[str, Any]) -> bytes:
-    return json.dumps(message).encode("ascii") + b"\n"

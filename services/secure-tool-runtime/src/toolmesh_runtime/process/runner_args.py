@@ -39,8 +39,14 @@ class CallFolder:
 
     @property
     def model_socket(self) -> PurePosixPath:
-        """Where the tool asks the model."""
+        """Where a tool asks the model that was given no descriptor for it."""
         return self.root / "ipc.sock"
+
+    @property
+    def model_address(self) -> str:
+        """The same as a socket's address; empty if it is too long for one."""
+        path = str(self.model_socket)
+        return path if len(path) <= _LONGEST_SOCKET_PATH else ""
 
     @property
     def output(self) -> PurePosixPath:
@@ -82,8 +88,8 @@ class RunnerArgs:
     artifacts: Mapping[str, InputArtifact] = field(default_factory=dict)
     volume_mounts: Sequence[VolumeMount] = ()
     user_profile: Mapping[str, Any] = field(default_factory=dict)
-    serves_model: bool = False
-    """Someone listens on the model's socket."""
+    model_address: str = ""
+    """Where the tool asks the model: a socket's path or `fd:NUMBER`; empty if nobody listens."""
 
     def to_json(self) -> bytes:
         """Return the file's bytes. Everything but the arguments is ASCII, and nothing is null."""
@@ -97,7 +103,7 @@ class RunnerArgs:
             "status_pipe": str(folder.status_pipe),
             "result_file": str(folder.result_file),
             "output_dir": str(folder.output),
-            "ipc_socket": _socket_path(folder) if self.serves_model else "",
+            "ipc_socket": self.model_address,
             "user_id": self.caller.user,
             "session_id": self.caller.session,
             "app_name": self.caller.agent,
@@ -112,12 +118,6 @@ class RunnerArgs:
         }
         head = json.dumps(fields).encode("ascii")
         return b'{"args": ' + self.arguments + b", " + head[1:]
-
-
-def _socket_path(folder: CallFolder) -> str:
-    """Return the socket's path, or "" if it is too long for a socket's address."""
-    path = str(folder.model_socket)
-    return path if len(path) <= _LONGEST_SOCKET_PATH else ""
 
 
 def _metadata(artifact: InputArtifact) -> dict[str, Any]:

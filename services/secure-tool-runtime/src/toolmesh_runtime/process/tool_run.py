@@ -14,7 +14,8 @@ from msgspec import structs
 
 from toolmesh_runtime.process.confinement import SDK_INSIDE, TOOLSET_INSIDE, Confinement, ToolProgram
 from toolmesh_runtime.process.interpretation import interpret
-from toolmesh_runtime.process.model_socket import AskModel, model_socket
+from toolmesh_runtime.process.model_lines import AskModel
+from toolmesh_runtime.process.model_socket import model_descriptor, model_socket
 from toolmesh_runtime.process.output_files import INDEX_FILE, SortedOutputs, read_index, sort_outputs
 from toolmesh_runtime.process.path_hiding import PathHider
 from toolmesh_runtime.process.result_envelope import ToolReturn
@@ -22,7 +23,9 @@ from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.secret_hiding import redacted, without
 from toolmesh_runtime.process.status_pipe import OnStatus, status_pipe
 from toolmesh_sandbox.errors import OutputRefusedError
+from toolmesh_sandbox.launch import CONNECTION
 from toolmesh_sandbox.outputs import Collected, OutputFile, OutputLimits, collect, read_file
+from toolmesh_sandbox.policy import Policy
 from toolmesh_sandbox.process import Exit, SandboxProcess, Usage
 from toolmesh_sandbox.workspaces import Workspace
 
@@ -93,7 +96,10 @@ async def run_tool(
     async with confinement.backend.workspaces.new() as workspace:
         folder = CallFolder(confinement.backend.inside(workspace))
         hider = _path_hider(confinement, program, workspace, folder)
-        arguments = replace(await prepare(workspace, folder), serves_model=ask_model is not None)
+        arguments = await prepare(workspace, folder)
+        if ask_model is not None:
+            address = f"fd:{CONNECTION}" if program.takes_descriptor else folder.model_address
+            arguments = replace(arguments, model_address=address)
         workspace.write_file(folder.runner_args.name, arguments.to_json())
         workspace.make_fifo(folder.status_pipe.name)
         async with AsyncExitStack() as stack:
@@ -102,12 +108,14 @@ async def run_tool(
                 lambda text, progress: on_status(hider.text(text), progress),
             )
             stack.enter_context(statuses)
+            descriptor = None
             if ask_model is not None:
-                await stack.enter_async_context(model_socket(workspace, folder.model_socket.name, ask_model))
-                program = replace(program, policy=replace(program.policy, unix_sockets=True))
+                descriptor, policy = await _serve_model(stack, program, workspace, folder, ask_model)
+                program = replace(program, policy=policy)
             killed_after_s = wall_clock_s + STOP_GRACE_S + _KILL_MARGIN_S
             command = (str(folder.runner_args),)
-            process = await stack.enter_async_context(confinement.start(program, command, workspace, killed_after_s))
+            started = confinement.start(program, command, workspace, killed_after_s, descriptor)
+            process = await stack.enter_async_context(started)
             ended = await _ended(process, workspace.host / folder.result_file.name, wall_clock_s)
         result = await asyncio.to_thread(_read_result, workspace.host, folder.result_file.name, limits.result_bytes)
         returned = await asyncio.to_thread(interpret, ended, result, wall_clock_s)
@@ -116,6 +124,16 @@ async def run_tool(
             outputs = _sorted(returned, collected, secrets)
             files = {file.name: file for file in collected.files}
             yield FinishedRun(_without_paths(returned, hider), outputs, files, ended.usage, ended.stdout)
+
+
+async def _serve_model(
+    stack: AsyncExitStack, program: ToolProgram, workspace: Workspace, folder: CallFolder, ask: AskModel
+) -> tuple[int | None, Policy]:
+    """Answer the tool's questions until the stack ends; returns the descriptor to hand over, and the policy for it."""
+    if program.takes_descriptor:
+        return await stack.enter_async_context(model_descriptor(ask)), program.policy
+    await stack.enter_async_context(model_socket(workspace, folder.model_socket.name, ask))
+    return None, replace(program.policy, unix_sockets=True)
 
 
 async def _ended(process: SandboxProcess, result_file: Path, wall_clock_s: float) -> Exit:

@@ -19,10 +19,15 @@ class OverheardConfinement(Confinement):
 
     @asynccontextmanager
     async def start(
-        self, program: ToolProgram, arguments: tuple[str, ...], workspace: Workspace, wall_clock_s: float
+        self,
+        program: ToolProgram,
+        arguments: tuple[str, ...],
+        workspace: Workspace,
+        wall_clock_s: float,
+        connection: int | None = None,
     ) -> AsyncIterator[SandboxProcess]:
         """Start a program; see `Confinement.start`."""
-        async with Confinement.start(self, program, arguments, workspace, wall_clock_s) as process:
+        async with Confinement.start(self, program, arguments, workspace, wall_clock_s, connection) as process:
             yield process
             ended = await process.wait()
         self.on_output(ended.stdout, ended.stderr)
