@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test generated-tools attacks declared reference cases lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go test generated-tools attacks declared reference cases protocol-model fairness lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -54,6 +54,9 @@ cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outs
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }
 	@TOOLMESH_CASES="$(abspath $(CASES))" $(PYTHON) -m pytest -q tests/cases
 	@echo "cases: ok"
+
+protocol-model: $(STAMP) ## Explore the protocol of one call: kills, losses and delays at every step (EXAMPLES=1000).
+	@PYTHONPATH=. $(PYTHON) tests/protocol/run.py $(EXAMPLES)
 
 lint: $(STAMP) ## Check style, types, import directions and module sizes.
 	@.venv/bin/ruff check --quiet .

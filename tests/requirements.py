@@ -48,6 +48,9 @@ REQUIREMENTS = {
         ONE_CALL, "A result is confirmed by its caller, or stored where the caller finds it."
     ),
     "call:one-result": Requirement(ONE_CALL, "A call has exactly one result, whatever arrives."),
+    "call:never-twice": Requirement(
+        ONE_CALL, "Whatever dies, a call runs no more often than its manifest allows, and is never lost."
+    ),
     "call:worker-lost": Requirement(ONE_CALL, "A dead worker's call is answered WORKER_LOST within twice ack_wait."),
     "call:run-again": Requirement(ONE_CALL, "An idempotent call of a dead worker is run again."),
     "call:cancelled": Requirement(ONE_CALL, "A queued call is withdrawn, a running one is killed."),

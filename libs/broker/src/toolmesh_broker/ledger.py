@@ -105,13 +105,13 @@ class Ledger:
 
     Args:
         broker: Where it is kept.
-        clock: Unix time in seconds; workers' clocks are expected to agree to well below a lease.
+        clock: Unix time in seconds, by default this machine's; clocks are expected to agree to well below a lease.
     """
 
-    def __init__(self, broker: Broker, clock: Clock = time.time) -> None:
+    def __init__(self, broker: Broker, clock: Clock | None = None) -> None:
         self._subjects = broker.subjects
         self._keyvalue = broker.keyvalue(broker.subjects.ledger_bucket())
-        self._clock = clock
+        self._clock = clock or time.time
 
     async def look(self, pool: str, invocation: str) -> Claim:
         """Return a call's state now."""
