@@ -30,6 +30,7 @@ DECLARED_RESULTS = "docs/declared-tools.md: Results"
 DECLARED_PLACE = "docs/declared-tools.md: Where a command runs"
 TURNS = "docs/declared-tools.md: Turns"
 SERVICES = "docs/declared-tools.md: Services"
+DEAD_LETTERS = "docs/operating.md: Dead letters"
 OPERATING = "docs/operating.md"
 README = "README.md"
 
@@ -90,6 +91,9 @@ REQUIREMENTS = {
     "tool:schema": Requirement(CHECK, "`tool schema` prints what the catalog would say, also under given settings."),
     "config:validated": Requirement(CHECK, "`config validate` recognises a file and tells every problem in it."),
     "doctor:cures": Requirement(OPERATING, "The doctor tells every problem with its cure."),
+    "dead:looked-after": Requirement(
+        DEAD_LETTERS, "A dead letter is listed with its reason, shown without secrets, called again anew, or dropped."
+    ),
     "process:results": Requirement(PROCESS, "Every shape of result becomes the right outcome, none a false success."),
     "process:status": Requirement(PROCESS, "Statuses are neither lost nor glued."),
     "process:arguments": Requirement(

@@ -157,6 +157,29 @@ async def test_appending_twice_with_one_id_stores_once(kind: str, tmp_path: Path
         assert second.duplicate
 
 
+async def test_a_stream_is_read_message_by_message(kind: str, tmp_path: Path) -> None:
+    """Only what matches, in order, with subject, headers and place; what was removed is skipped."""
+    async with brokers_of_kind(kind, tmp_path) as brokers, brokers.connect("a") as broker:
+        names = broker.subjects
+        stream, pattern = names.dead_stream(POOL), names.dead_pool(POOL)
+        assert await broker.next_stored(stream, pattern) is None
+        for number, name in enumerate("xyx"):
+            subject = names.dead_letter(POOL, name)
+            await broker.append(stream, subject, f"{number}".encode(), message_id=f"m{number}", headers={"Tm-A": name})
+        first = await broker.next_stored(stream, pattern)
+        assert first is not None
+        assert (first.subject, first.sequence, first.body) == (names.dead_letter(POOL, "x"), 1, b"0")
+        assert first.headers["Tm-A"] == "x"
+        assert await broker.delete_stored(stream, 2)
+        assert not await broker.delete_stored(stream, 2)
+        assert not await broker.delete_stored(stream, 99)
+        following = await broker.next_stored(stream, pattern, after=1)
+        assert following is not None
+        assert following.sequence == 3
+        assert await broker.next_stored(stream, names.dead_letter(POOL, "y")) is None
+        assert await broker.next_stored(stream, pattern, after=3) is None
+
+
 @pytest.mark.parametrize("size", [0, 1, 131_072, 131_073, 3_000_000])
 async def test_a_payload_is_read_back_unchanged(kind: str, size: int, tmp_path: Path) -> None:
     """Sizes around the chunk size survive the round trip, streamed in and out."""

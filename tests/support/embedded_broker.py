@@ -9,7 +9,7 @@ import nats
 from nats.aio.client import Client
 
 from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
-from toolmesh_broker.identities import Executor, Identity, Worker
+from toolmesh_broker.identities import Executor, Identity, Operator, Worker
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_contracts.subjects import Subjects
 
@@ -19,6 +19,7 @@ POOLS = ("alpha", "beta")
 IDENTITIES: tuple[Identity, ...] = (
     Executor("one"),
     Executor("two"),
+    Operator(),
     Worker("alpha", "w1"),
     Worker("alpha", "w2"),
     Worker("beta", "w1"),

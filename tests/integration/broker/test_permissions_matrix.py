@@ -8,12 +8,12 @@ import pytest
 from nats.aio.client import Client
 from tests.support.embedded_broker import SUBJECTS, connect_plainly, embedded_broker
 
-from toolmesh_broker.identities import Executor, Identity, Provisioner, Worker
+from toolmesh_broker.identities import Executor, Identity, Operator, Provisioner, Worker
 from toolmesh_contracts.names import Lane
 
-P, ONE, TWO = Provisioner(), Executor("one"), Executor("two")
+P, OPERATOR, ONE, TWO = Provisioner(), Operator(), Executor("one"), Executor("two")
 A1, A2, B1 = Worker("alpha", "w1"), Worker("alpha", "w2"), Worker("beta", "w1")
-ALL: tuple[Identity, ...] = (P, ONE, TWO, A1, A2, B1)
+ALL: tuple[Identity, ...] = (P, OPERATOR, ONE, TWO, A1, A2, B1)
 EXECUTORS = {ONE, TWO}
 POOL = {"alpha": {A1, A2}, "beta": {B1}}
 NOBODY: set[Identity] = set()
@@ -48,7 +48,12 @@ def cases_of_pool(pool: str) -> Iterator[Case]:
     yield case(SUBJECTS.invoke_pool(pool), NOBODY)
     yield case(SUBJECTS.describe(pool, "tool"), set(EXECUTORS), workers)
     yield case(SUBJECTS.model(pool), workers, set(EXECUTORS))
+    dead = SUBJECTS.dead_stream(pool)
     yield case(SUBJECTS.dead_letter(pool, CALL), workers)
+    yield case(f"$JS.API.DIRECT.GET.{dead}", {P, OPERATOR})
+    yield case(f"$JS.API.STREAM.MSG.DELETE.{dead}", {P, OPERATOR})
+    for operation in ("PURGE", "DELETE", "INFO", "MSG.GET"):
+        yield case(f"$JS.API.STREAM.{operation}.{dead}", {P})
     for executor in (ONE, TWO):
         yield case(SUBJECTS.reply(pool, executor.id, CALL), workers, {executor})
     for worker in POOL[pool]:

@@ -5,7 +5,16 @@ import itertools
 import pytest
 
 from toolmesh_broker.accounts import accounts_for
-from toolmesh_broker.identities import EXECUTOR_ACCOUNT, STREAM_ACCOUNT, Executor, Identity, Provisioner, Worker
+from toolmesh_broker.identities import (
+    EXECUTOR_ACCOUNT,
+    OPERATOR_ACCOUNT,
+    STREAM_ACCOUNT,
+    Executor,
+    Identity,
+    Operator,
+    Provisioner,
+    Worker,
+)
 from toolmesh_broker.permissions import permissions_for
 from toolmesh_contracts.errors import InvalidNameError
 from toolmesh_contracts.subjects import Subjects
@@ -25,7 +34,7 @@ def matches(pattern: str, subject: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("identity", [Provisioner(), Executor("one"), WORKER], ids=lambda one: one.name)
+@pytest.mark.parametrize("identity", [Provisioner(), Executor("one"), Operator(), WORKER], ids=lambda one: one.name)
 def test_no_identity_may_listen_to_everything_or_to_the_system(identity: Identity) -> None:
     """Every subscription is below the namespace or the identity's own inbox."""
     allowed = permissions_for(identity, SUBJECTS, POOLS)
@@ -56,11 +65,22 @@ def test_a_worker_may_not_invoke_nor_touch_its_own_queues_configuration() -> Non
     assert not any(".invoke." in one for one in allowed)
 
 
+def test_an_operator_reaches_dead_letters_and_nothing_else() -> None:
+    """It reads and removes them, and can neither write one nor call a tool."""
+    allowed = permissions_for(Operator(), SUBJECTS, POOLS)
+    streams = [SUBJECTS.dead_stream(pool) for pool in POOLS]
+    assert set(allowed.publish) == {
+        "$JS.API.INFO",
+        *(f"$JS.API.DIRECT.GET.{stream}" for stream in streams),
+        *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in streams),
+    }
+
+
 def test_only_the_provisioner_shares_an_account_with_the_streams() -> None:
     """All others reach JetStream through imports, so that no reply subject of theirs is one of its own."""
-    identities = (Provisioner(), Executor("one"), WORKER, Worker("beta", "w1"))
+    identities = (Provisioner(), Executor("one"), Operator(), WORKER, Worker("beta", "w1"))
     accounts = {account.name: account for account in accounts_for(identities, SUBJECTS, POOLS)}
-    assert list(accounts) == [STREAM_ACCOUNT, EXECUTOR_ACCOUNT, "POOL-alpha", "POOL-beta"]
+    assert list(accounts) == [STREAM_ACCOUNT, EXECUTOR_ACCOUNT, OPERATOR_ACCOUNT, "POOL-alpha", "POOL-beta"]
     assert [name for name, account in accounts.items() if account.holds_streams] == [STREAM_ACCOUNT]
     assert accounts[STREAM_ACCOUNT].identities == (Provisioner(),)
     assert accounts[STREAM_ACCOUNT].imports == ()
@@ -78,7 +98,7 @@ def test_every_import_has_exactly_one_export_that_lets_it_in() -> None:
     assert sum(len(export.users) for export in offered.values()) == len(taken)
 
 
-@pytest.mark.parametrize("identity", [Executor("one"), WORKER], ids=lambda one: one.name)
+@pytest.mark.parametrize("identity", [Executor("one"), Operator(), WORKER], ids=lambda one: one.name)
 def test_whatever_an_identity_may_publish_its_account_imports(identity: Identity) -> None:
     """A permission without its import would be a dead letter."""
     account = next(one for one in accounts_for((), SUBJECTS, POOLS) if one.name == identity.account)
@@ -105,7 +125,9 @@ def test_two_identities_never_share_an_inbox() -> None:
     long = "p" * 64
     identities: list[Identity] = [
         Provisioner(),
+        Operator(),
         Executor("provisioner"),
+        Executor("operator"),
         Executor("a_b"),
         Executor("a__b"),
         Worker("a", "b_c"),

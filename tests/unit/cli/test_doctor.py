@@ -19,11 +19,9 @@ from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test
 from toolmesh_cli.mesh_listing import MeshListing
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, Heartbeat, ToolProblem
 from toolmesh_contracts.errors import ErrorCode
-from toolmesh_contracts.subjects import Subjects
 from toolmesh_sandbox.profiles import PROFILES
 from toolmesh_sandbox.settings import Mode, SandboxSettings
 
-SUBJECTS = Subjects("test")
 SOUND = Inspection(
     api_level=2, streams=9, missing=(), broken=(), different=(), dead_letters=0, skew_s=0.01
 )  # fmt: skip
@@ -39,7 +37,7 @@ def test_every_finding_that_is_not_good_has_a_cure() -> None:
     bad = Inspection(
         api_level=2, streams=9, missing=("stream X",), broken=("y",), different=(), dead_letters=3, skew_s=-40.0
     )  # fmt: skip
-    findings = list(inspection_findings(bad, SUBJECTS))
+    findings = list(inspection_findings(bad))
 
     assert states(findings) == {"streams": State.PROBLEM, "dead-letters": State.WARNING, "clock": State.PROBLEM}
     assert all(finding.cure for finding in findings)
@@ -49,11 +47,11 @@ def test_every_finding_that_is_not_good_has_a_cure() -> None:
 
 def test_a_sound_broker_is_ok_and_a_merely_different_one_warned_of() -> None:
     """Streams that were made with other settings work."""
-    assert set(states(list(inspection_findings(SOUND, SUBJECTS))).values()) == {State.OK}
+    assert set(states(list(inspection_findings(SOUND))).values()) == {State.OK}
     other = Inspection(
         api_level=2, streams=9, missing=(), broken=(), different=("max_age is 1",), dead_letters=None, skew_s=None
     )  # fmt: skip
-    assert states(list(inspection_findings(other, SUBJECTS))) == {"streams": State.WARNING}
+    assert states(list(inspection_findings(other))) == {"streams": State.WARNING}
 
 
 def entry(worker: str, version: str) -> CatalogEntry:

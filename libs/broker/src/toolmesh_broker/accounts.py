@@ -10,8 +10,8 @@ others just the requests that `permissions` lists.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolmesh_broker.identities import EXECUTOR_ACCOUNT, STREAM_ACCOUNT, Identity, pool_account
-from toolmesh_broker.permissions import executor_requests, worker_requests
+from toolmesh_broker.identities import EXECUTOR_ACCOUNT, OPERATOR_ACCOUNT, STREAM_ACCOUNT, Identity, pool_account
+from toolmesh_broker.permissions import executor_requests, operator_requests, worker_requests
 from toolmesh_contracts.subjects import Subjects
 
 __all__ = ["Account", "Export", "Import", "accounts_for"]
@@ -62,6 +62,7 @@ def accounts_for(identities: Iterable[Identity], subjects: Subjects, pools: Iter
     requests = {
         STREAM_ACCOUNT: (),
         EXECUTOR_ACCOUNT: executor_requests(subjects, served),
+        OPERATOR_ACCOUNT: operator_requests(subjects, served),
         **{pool_account(pool): worker_requests(subjects, pool) for pool in served},
     }
     if homeless := [one.name for one in members if one.account not in requests]:

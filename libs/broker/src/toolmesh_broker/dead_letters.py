@@ -1,15 +1,21 @@
-"""Messages that nobody will run: kept with the reason, then taken out of the queue."""
+"""Messages that nobody will run: kept with the reason, then taken out of the queue; and how to look at them."""
 
+import logging
 import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
-from toolmesh_broker.ports import Broker, Delivery
+from toolmesh_broker.errors import DeadLetterMissingError
+from toolmesh_broker.ports import Broker, Delivery, StoredMessage
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.task import DeadLetter
-from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.headers import SCHEMA, SIGNATURE, TOKEN
-from toolmesh_contracts.wire import encode, schema_name
+from toolmesh_contracts.wire import decode, encode, schema_name
 
-__all__ = ["bury"]
+__all__ = ["DeadLetters", "KeptLetter", "bury"]
+
+_log = logging.getLogger(__name__)
 
 _SECRET_HEADERS = frozenset({TOKEN.lower(), SIGNATURE.lower()})
 _KEPT_BODY_BYTES = 512 * 1024
@@ -60,3 +66,78 @@ async def bury(
         headers={SCHEMA: schema_name(DeadLetter)},
     )
     await delivery.term(f"{code}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLetter:
+    """A dead letter in its place.
+
+    Attributes:
+        id: Of the call, or `unknown-<n>` for a message that could not be read.
+        pool: The pool whose queue it was in: that of the stream, whatever the letter says.
+    """
+
+    id: str
+    pool: str
+    sequence: int
+    letter: DeadLetter
+
+
+class DeadLetters:
+    """The dead letters of some pools.
+
+    Args:
+        broker: A connection of an identity that may read and remove them.
+        pools: The pools to look at.
+    """
+
+    def __init__(self, broker: Broker, pools: tuple[str, ...]) -> None:
+        self._broker = broker
+        self._pools = pools
+
+    async def all(self) -> AsyncIterator[KeptLetter]:
+        """Yield every letter, pool by pool, the oldest first; one that can't be read is logged and left out.
+
+        Raises:
+            BrokerError: the broker does not answer, or refuses.
+        """
+        for pool in self._pools:
+            async for kept in self._matching(pool, self._broker.subjects.dead_pool(pool)):
+                yield kept
+
+    async def find(self, identity: str) -> KeptLetter:
+        """Return the letter with this id.
+
+        Raises:
+            DeadLetterMissingError: there is none.
+            BrokerError: the broker does not answer, or refuses.
+        """
+        for pool in self._pools:
+            async for kept in self._matching(pool, self._broker.subjects.dead_letter(pool, identity)):
+                return kept
+        raise DeadLetterMissingError(identity, self._pools)
+
+    async def drop(self, kept: KeptLetter) -> bool:
+        """Remove a letter; False if it is gone.
+
+        Raises:
+            BrokerError: the broker does not answer, or refuses.
+        """
+        return await self._broker.delete_stored(self._broker.subjects.dead_stream(kept.pool), kept.sequence)
+
+    async def _matching(self, pool: str, pattern: str) -> AsyncIterator[KeptLetter]:
+        stream = self._broker.subjects.dead_stream(pool)
+        message = await self._broker.next_stored(stream, pattern)
+        while message is not None:
+            if (kept := _kept(pool, message)) is not None:
+                yield kept
+            message = await self._broker.next_stored(stream, pattern, after=message.sequence)
+
+
+def _kept(pool: str, message: StoredMessage) -> KeptLetter | None:
+    identity = message.subject.rpartition(".")[2]
+    try:
+        return KeptLetter(identity, pool, message.sequence, decode(DeadLetter, message.body))
+    except ToolmeshError as error:
+        _log.warning("dead letter %s of pool %s can't be read: %s", identity, pool, error)
+        return None

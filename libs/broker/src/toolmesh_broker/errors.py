@@ -11,6 +11,7 @@ __all__ = [
     "BrokerRefusedError",
     "BrokerTimeoutError",
     "BrokerUnreachableError",
+    "DeadLetterMissingError",
     "InsecureConnectionError",
     "KeyExistsError",
     "LeaseLostError",
@@ -154,3 +155,15 @@ class PayloadCorruptError(BrokerError):
     """Raised when a stored payload is cut short or doesn't match its SHA-256."""
 
     default_code = ErrorCode.PAYLOAD_CORRUPT
+
+
+class DeadLetterMissingError(BrokerError):
+    """Raised when no dead letter has the id that was asked for."""
+
+    default_code = ErrorCode.INVALID_REQUEST
+
+    def __init__(self, identity: str, pools: Sequence[str]) -> None:
+        super().__init__(
+            f"no dead letter of pool {' or '.join(pools)} has the id {identity!r}",
+            hint="`toolmesh dead list` shows those that there are",
+        )

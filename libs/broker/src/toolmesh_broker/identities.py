@@ -1,7 +1,7 @@
 """Who may connect to a broker: every process has an identity, and each identity its own key, inbox and permissions.
 
-Identities live in NATS accounts: the streams' account (only the provisioner), one of all executors, one for each pool.
-`accounts` says why.
+Identities live in NATS accounts: the streams' account (only the provisioner), one of all executors, one of operators,
+one for each pool. `accounts` says why.
 """
 
 import hashlib
@@ -10,10 +10,21 @@ from typing import Final
 
 from toolmesh_contracts.names import join_names, validate_identifier, validate_pool
 
-__all__ = ["EXECUTOR_ACCOUNT", "STREAM_ACCOUNT", "Executor", "Identity", "Provisioner", "Worker", "pool_account"]
+__all__ = [
+    "EXECUTOR_ACCOUNT",
+    "OPERATOR_ACCOUNT",
+    "STREAM_ACCOUNT",
+    "Executor",
+    "Identity",
+    "Operator",
+    "Provisioner",
+    "Worker",
+    "pool_account",
+]
 
 STREAM_ACCOUNT: Final = "STREAMS"
 EXECUTOR_ACCOUNT: Final = "EXECUTORS"
+OPERATOR_ACCOUNT: Final = "OPERATORS"
 _LONGEST: Final = 96
 _DIGEST_CHARACTERS: Final = 32
 
@@ -75,7 +86,22 @@ class Worker:
         return pool_account(self.pool)
 
 
-Identity = Provisioner | Executor | Worker
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Reads and removes dead letters; can call nothing."""
+
+    @property
+    def name(self) -> str:
+        """Name of the connection and its inbox."""
+        return "operator"
+
+    @property
+    def account(self) -> str:
+        """NATS account."""
+        return OPERATOR_ACCOUNT
+
+
+Identity = Provisioner | Executor | Worker | Operator
 
 
 def pool_account(pool: str) -> str:

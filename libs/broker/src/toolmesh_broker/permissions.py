@@ -12,13 +12,14 @@ from toolmesh_broker.identities import (
     STREAM_ACCOUNT,
     Executor,
     Identity,
+    Operator,
     Provisioner,
     Worker,
     pool_account,
 )
 from toolmesh_contracts.subjects import Subjects
 
-__all__ = ["Permissions", "Request", "executor_requests", "permissions_for", "worker_requests"]
+__all__ = ["Permissions", "Request", "executor_requests", "operator_requests", "permissions_for", "worker_requests"]
 
 _API: Final = "$JS.API"
 _ANY: Final = "*"
@@ -51,6 +52,9 @@ def permissions_for(identity: Identity, subjects: Subjects, pools: Iterable[str]
     match identity:
         case Provisioner():
             return Permissions((f"{_API}.>",), (inbox,), may_answer=False)
+        case Operator():
+            asked = operator_requests(subjects, pools)
+            return Permissions(tuple(one.subject for one in asked), (inbox,), may_answer=False)
         case Executor():
             served = sorted(set(pools))
             requests = executor_requests(subjects, served, identity.id)
@@ -95,6 +99,14 @@ def executor_requests(subjects: Subjects, pools: Iterable[str], executor: str = 
         )
     for bucket in (subjects.catalog_bucket(), subjects.heartbeat_bucket()):
         requests += _view(bucket)
+    return tuple(requests)
+
+
+def operator_requests(subjects: Subjects, pools: Iterable[str]) -> tuple[Request, ...]:
+    """Return what an operator sends: whose dead letters these are is for the one who runs the mesh to see."""
+    requests = [Request(f"{_API}.INFO")]
+    for stream in map(subjects.dead_stream, sorted(set(pools))):
+        requests += (Request(f"{_API}.DIRECT.GET.{stream}"), Request(f"{_API}.STREAM.MSG.DELETE.{stream}"))
     return tuple(requests)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "OutgoingInvocation",
     "PayloadStore",
     "PublishReceipt",
+    "StoredMessage",
     "Watch",
 ]
 
@@ -66,6 +67,16 @@ class PublishReceipt:
     sequence: int
     duplicate: bool = False
     """The stream has, or had, a message with this id already."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message of a plain stream, such as the dead letters'."""
+
+    subject: str
+    sequence: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Delivery(Protocol):
@@ -250,6 +261,12 @@ class Broker(Protocol):
         timeout_s: float = 10.0,
     ) -> PublishReceipt:
         """Store a message in a stream; tried again with the same id for `timeout_s` seconds."""
+
+    async def next_stored(self, stream: str, pattern: str, *, after: int = 0) -> StoredMessage | None:
+        """Return the first message behind a sequence whose subject matches; None if there is none."""
+
+    async def delete_stored(self, stream: str, sequence: int) -> bool:
+        """Remove a message from a stream; False if it is not there."""
 
     def consume(self, pool: str, credit: Callable[[], int]) -> AbstractAsyncContextManager[Intake]:
         """Take calls from a pool's queue while `credit()` (free slots) is above 0.

@@ -140,6 +140,7 @@ def _invocation(parts: CallParts, settings: ClientSettings) -> Invocation:
         tool_version=parts.entry.version if parts.entry.profile == DECLARED_PROFILE else None,
         workspace_turn=request.turn or None,
         workspace=parts.workspace,
+        requeued_from=request.requeued_from or None,
     )
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "ClientError",
     "InvalidArgumentsError",
     "InvalidCallError",
+    "NotCallableAgainError",
     "ProfileError",
     "SecretNotSealableError",
     "ToolNotFoundError",
@@ -43,6 +44,12 @@ class InvalidArgumentsError(ClientError):
 
 class InvalidCallError(ClientError):
     """Raised when something else about a call can't be sent, such as its settings or its deadline."""
+
+    default_code: ClassVar[ErrorCode] = ErrorCode.INVALID_REQUEST
+
+
+class NotCallableAgainError(ClientError):
+    """Raised when a dead letter lacks what a new call of it would need."""
 
     default_code: ClassVar[ErrorCode] = ErrorCode.INVALID_REQUEST
 

@@ -35,6 +35,7 @@ class CallRequest:
         task: The task of the call, if the token doesn't name it.
         turn: Turn of the agent whose workspace a declared tool shares: its calls run one after another, and find each
             other's files. Empty: a workspace of the call's own.
+        requeued_from: Id of the dead letter that is called again.
         traceparent: W3C Trace Context of the caller; empty starts a new trace.
     """
 
@@ -55,4 +56,5 @@ class CallRequest:
     session: str = ""
     task: str = ""
     turn: str = ""
+    requeued_from: str = ""
     traceparent: str = ""

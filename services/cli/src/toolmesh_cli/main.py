@@ -12,6 +12,7 @@ from toolmesh_cli import exit_codes
 from toolmesh_cli.command_running import run_command
 from toolmesh_cli.completion import tool_names
 from toolmesh_cli.config_app import config_app
+from toolmesh_cli.dead_app import dead_app
 from toolmesh_cli.options import AllowUnsandboxed, AsJson, DataFolder, Workers, help_if_bare
 from toolmesh_cli.standard_streams import open_missing_streams, silence
 from toolmesh_cli.tool_app import tool_app
@@ -47,6 +48,7 @@ tools_app = typer.Typer(
 app.add_typer(tools_app, name="tools")
 app.add_typer(tool_app, name="tool")
 app.add_typer(config_app, name="config")
+app.add_typer(dead_app, name="dead")
 
 
 @app.callback(invoke_without_command=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from toolmesh_broker.identities import Executor, Identity, Provisioner, Worker
+from toolmesh_broker.identities import Executor, Identity, Operator, Provisioner, Worker
 from toolmesh_broker.jetstream.broker import connect as connect_to_broker
 from toolmesh_cli.agent_files import find_agent_files
 from toolmesh_cli.child_environment import executor_environment, worker_environment
@@ -96,7 +96,7 @@ async def running_mesh(options: MeshOptions, terminal: Terminal) -> AsyncIterato
     plan = _plan(options, terminal)
     _make_private(options.data_folder)
     issuer = DevelopmentIssuer.create_or_load(options.data_folder / "keys")
-    identities: tuple[Identity, ...] = (_CLIENT, _EXECUTOR, *plan.workers)
+    identities: tuple[Identity, ...] = (_CLIENT, _EXECUTOR, Operator(), *plan.workers)
     profile_file = options.data_folder / PROFILE_NAME
     async with mesh_broker(options, identities, terminal) as broker, _provisioned(broker, options.pool):
         programs = _write_programs(plan, broker, issuer)

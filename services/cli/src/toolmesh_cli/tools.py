@@ -7,6 +7,7 @@ import msgspec
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.call_output import print_json
+from toolmesh_cli.columns import table
 from toolmesh_cli.mesh_connection import connect_to_mesh
 from toolmesh_cli.mesh_listing import ListedTool, MeshListing, describe_problem, read_listing
 from toolmesh_cli.terminal import Colour, Terminal, visible
@@ -69,7 +70,7 @@ def listing_lines(listing: MeshListing, terminal: Terminal) -> list[str]:
     tools = listing.tools()
     if tools:
         header = ("NAME", "POOL", "WORKERS", "VERSION", "DESCRIPTION")
-        lines = _table([header, *(_row(tool) for tool in tools)])
+        lines = table([header, *(_row(tool) for tool in tools)])
         lines[0] = terminal.paint(lines[0], Colour.STRONG)
     else:
         lines = ["no worker serves any tool"]
@@ -82,11 +83,6 @@ def _row(tool: ListedTool) -> tuple[str, ...]:
     first_line = next(iter(tool.newest.description.strip().splitlines()), "")
     description = visible(first_line[:_DESCRIPTION_CHARACTERS])
     return tool.newest.tool, tool.newest.pool, str(len(tool.workers)), version, description
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _problem_line(problem: ToolProblem, workers: tuple[str, ...], terminal: Terminal) -> str:

@@ -13,8 +13,9 @@ from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.jetstream.payload_store import JetStreamPayloadStore
 from toolmesh_broker.jetstream.provision import keep_provisioned
 from toolmesh_broker.jetstream.pull_loop import PullIntake, pulling
+from toolmesh_broker.jetstream.stored import next_stored
 from toolmesh_broker.jetstream.subscriptions import as_message, subscription
-from toolmesh_broker.ports import Handler, Message, OutgoingInvocation, PublishReceipt
+from toolmesh_broker.ports import Handler, Message, OutgoingInvocation, PublishReceipt, StoredMessage
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_broker.ttl import seconds_until, whole_seconds
 from toolmesh_contracts.headers import MESSAGE_ID, MESSAGE_TTL
@@ -65,15 +66,7 @@ class JetStreamBroker:
 
     async def delete_invocation(self, receipt: PublishReceipt) -> bool:
         """Withdraw a queued call."""
-        try:
-            await api_request(
-                self._connection, f"STREAM.MSG.DELETE.{receipt.stream}", {"seq": receipt.sequence, "no_erase": True}
-            )
-        except ApiError as error:
-            if error.error_code in _MESSAGE_GONE:
-                return False
-            raise
-        return True
+        return await self.delete_stored(receipt.stream, receipt.sequence)
 
     async def append(
         self,
@@ -88,6 +81,20 @@ class JetStreamBroker:
         """Store a message in a stream."""
         complete = {**(headers or {}), MESSAGE_ID: message_id}
         return await publish_acknowledged(self._connection, stream, subject, body, complete, timeout_s)
+
+    async def next_stored(self, stream: str, pattern: str, *, after: int = 0) -> StoredMessage | None:
+        """Return the next message that matches."""
+        return await next_stored(self._connection, stream, pattern, after)
+
+    async def delete_stored(self, stream: str, sequence: int) -> bool:
+        """Remove a message."""
+        try:
+            await api_request(self._connection, f"STREAM.MSG.DELETE.{stream}", {"seq": sequence, "no_erase": True})
+        except ApiError as error:
+            if error.error_code in _MESSAGE_GONE:
+                return False
+            raise
+        return True
 
     def consume(self, pool: str, credit: Callable[[], int]) -> AbstractAsyncContextManager[PullIntake]:
         """Take calls from a pool's queue."""

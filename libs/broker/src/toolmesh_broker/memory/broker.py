@@ -8,10 +8,10 @@ from typing import NoReturn
 
 from toolmesh_broker.errors import BrokerTimeoutError, NoRespondersError, PayloadTooLargeError
 from toolmesh_broker.memory.bucket import Bucket
-from toolmesh_broker.memory.hub import MemoryHub, StoredMessage
+from toolmesh_broker.memory.hub import MemoryHub
 from toolmesh_broker.memory.payload_store import MemoryPayloadStore
 from toolmesh_broker.memory.queue import MemoryIntake
-from toolmesh_broker.ports import Handler, Message, OutgoingInvocation, PublishReceipt
+from toolmesh_broker.ports import Handler, Message, OutgoingInvocation, PublishReceipt, StoredMessage
 from toolmesh_broker.ttl import seconds_until, whole_seconds
 from toolmesh_contracts.headers import MESSAGE_ID, MESSAGE_TTL
 from toolmesh_contracts.subjects import Subjects
@@ -62,7 +62,15 @@ class MemoryBroker:
         """Store a message in a stream."""
         complete = {**(headers or {}), MESSAGE_ID: message_id}
         self._check_size(subject, body, complete)
-        return self._hub.append(stream, message_id, StoredMessage(subject, body, complete))
+        return self._hub.append(stream, message_id, StoredMessage(subject, 0, body, complete))
+
+    async def next_stored(self, stream: str, pattern: str, *, after: int = 0) -> StoredMessage | None:
+        """Return the next message that matches."""
+        return self._hub.next_stored(stream, pattern, after)
+
+    async def delete_stored(self, stream: str, sequence: int) -> bool:
+        """Remove a message."""
+        return self._hub.delete_stored(stream, sequence)
 
     @contextlib.asynccontextmanager
     async def consume(self, pool: str, credit: Callable[[], int]) -> AsyncIterator[MemoryIntake]:

@@ -3,24 +3,16 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolmesh_broker.memory.bucket import Bucket
+from toolmesh_broker.memory.patterns import matches
 from toolmesh_broker.memory.queue import PoolQueue
 from toolmesh_broker.memory.switchboard import Switchboard
 from toolmesh_broker.memory.timers import Timers
-from toolmesh_broker.ports import PublishReceipt
+from toolmesh_broker.ports import PublishReceipt, StoredMessage
 
-__all__ = ["MemoryHub", "StoredMessage", "StoredPayload"]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredMessage:
-    """A message of a plain stream such as the dead letters'."""
-
-    subject: str
-    body: bytes
-    headers: dict[str, str]
+__all__ = ["MemoryHub", "StoredPayload"]
 
 
 @dataclass(slots=True)
@@ -42,7 +34,7 @@ class MemoryHub:
     max_payload: int = 1024 * 1024
     timers: Timers = field(default_factory=Timers)
     switchboard: Switchboard = field(default_factory=Switchboard)
-    streams: dict[str, list[StoredMessage]] = field(default_factory=dict)
+    streams: dict[str, list[StoredMessage | None]] = field(default_factory=dict)
     payloads: dict[tuple[str, str], StoredPayload] = field(default_factory=dict)
     _message_ids: dict[tuple[str, str], PublishReceipt] = field(default_factory=dict)
     _buckets: dict[str, Bucket] = field(default_factory=dict)
@@ -80,8 +72,21 @@ class MemoryHub:
         if (earlier := self.duplicate_of(stream, message_id)) is not None:
             return earlier
         messages = self.streams.setdefault(stream, [])
-        messages.append(message)
+        messages.append(replace(message, sequence=len(messages) + 1))
         return self.remember(stream, message_id, PublishReceipt(stream, len(messages)))
+
+    def next_stored(self, stream: str, pattern: str, after: int) -> StoredMessage | None:
+        """Return the first message behind a sequence that matches."""
+        later = self.streams.get(stream, [])[after:]
+        return next((one for one in later if one is not None and matches(pattern, one.subject)), None)
+
+    def delete_stored(self, stream: str, sequence: int) -> bool:
+        """Remove a message, and keep its place."""
+        messages = self.streams.get(stream, [])
+        if not 0 < sequence <= len(messages) or messages[sequence - 1] is None:
+            return False
+        messages[sequence - 1] = None
+        return True
 
     def duplicate_of(self, stream: str, message_id: str) -> PublishReceipt | None:
         """Return the receipt of an earlier publish with this id, marked as a duplicate."""

@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from toolmesh_broker.embedded.binary import find_server_binary
-from toolmesh_broker.embedded.descriptor import find_running
-from toolmesh_broker.embedded.errors import BrokerNotRunningError
 from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.identities import Provisioner
 from toolmesh_broker.jetstream.inspection import Inspection, inspect
-from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_cli.administrative_access import administrative_access
 from toolmesh_cli.doctor.finding import Finding, ok, problem, warning
 from toolmesh_client.profile import ClientProfile
 from toolmesh_contracts.errors import ToolmeshError
-from toolmesh_contracts.subjects import Subjects
 
 __all__ = ["check_broker", "check_server_binary", "inspection_findings"]
 
@@ -37,15 +34,15 @@ def check_server_binary() -> Finding:
 async def check_broker(folder: Path, profile: ClientProfile, pool: str) -> list[Finding]:
     """Look at the broker of a running mesh."""
     try:
-        settings, pools = _access(folder, profile, pool)
+        settings, pools = administrative_access(folder, profile, pool, Provisioner())
         found = await inspect(replace(settings, connect_timeout_s=_CONNECT_S), pools)
     except BrokerError as error:
         return [problem("broker", error.message, error.hint or "see logs/nats-server.log in the data folder")]
     reached = ok("broker", f"{profile.broker_url} answers, JetStream API level {found.api_level}")
-    return [reached, *inspection_findings(found, Subjects(profile.namespace))]
+    return [reached, *inspection_findings(found)]
 
 
-def inspection_findings(found: Inspection, subjects: Subjects) -> Iterator[Finding]:
+def inspection_findings(found: Inspection) -> Iterator[Finding]:
     """Judge what an inspection gave."""
     if found.missing or found.broken:
         cure = "`toolmesh up` makes what is missing; change the rest by hand, or choose another --namespace"
@@ -56,31 +53,12 @@ def inspection_findings(found: Inspection, subjects: Subjects) -> Iterator[Findi
     else:
         yield ok("streams", f"{found.streams} streams and buckets are as they should be")
     if found.dead_letters:
-        stream = subjects.dead_stream("POOL")
-        cure = (
-            f"read them with the NATS command line (`nats stream view {stream}`, with the pool): each tells its reason"
-        )
+        cure = "`toolmesh dead list` tells each one's reason; then requeue or drop them"
         yield warning("dead-letters", f"{found.dead_letters} calls were put aside", cure)
     elif found.dead_letters == 0:
         yield ok("dead-letters", "none")
     if found.skew_s is not None:
         yield _clock(found.skew_s)
-
-
-def _access(folder: Path, profile: ClientProfile, pool: str) -> tuple[ConnectionSettings, tuple[str, ...]]:
-    """Return how to connect with every right, and the pools; a broker that is not ours has one set of credentials."""
-    try:
-        running = find_running(folder)
-    except BrokerNotRunningError:
-        external = ConnectionSettings(
-            servers=(profile.broker_url,),
-            namespace=profile.namespace,
-            identity=Provisioner().name,
-            nkey_seed_file=None if profile.nkey_seed_file is None else Path(profile.nkey_seed_file),
-            credentials_file=None if profile.credentials_file is None else Path(profile.credentials_file),
-        )
-        return external, (pool,)
-    return running.connection(Provisioner()), running.pools
 
 
 def _missing(names: tuple[str, ...]) -> tuple[str, ...]:
