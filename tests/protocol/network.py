@@ -201,6 +201,9 @@ class _NetworkIntake:
     def wake(self) -> None:
         self.inner.wake()
 
+    def rest(self, delivery: Delivery, seconds: float) -> None:
+        self.inner.rest(delivery, seconds)
+
     def pause(self) -> None:
         self.inner.pause()
 

@@ -128,6 +128,9 @@ class Intake(Protocol):
     def wake(self) -> None:
         """Say that credit has grown; without it the growth is seen a second later."""
 
+    def rest(self, delivery: Delivery, seconds: float) -> None:
+        """Ask the queue that a delivery came from for nothing for a while."""
+
     def pause(self) -> None:
         """Ask for nothing more; what still arrives is handed back at once."""
 

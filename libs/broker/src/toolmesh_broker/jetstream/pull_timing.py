@@ -16,6 +16,10 @@ class PullTiming:
     """The server says this often that a pull still waits; two missing ones mean that it does not."""
     refused_pause_s: float = 1.0
     """Pause after the server turned a pull down, such as for a missing consumer."""
+    claim_s: float = 5.0
+    """For the server to answer a pull that does not wait."""
+    fresh_s: float = 1.0
+    """How long a queue that was found empty is taken to be empty."""
     tick_s: float = 1.0
     """How often credit and silence are looked at when nothing happens."""
 
@@ -23,6 +27,11 @@ class PullTiming:
     def silence_s(self) -> float:
         """Silence after which a pull is lost."""
         return 2 * self.heartbeat_s + self.tick_s
+
+    @staticmethod
+    def claim() -> dict[str, int | bool]:
+        """Return the body of a pull of 1 that is answered at once, if only by "there is nothing"."""
+        return {"batch": 1, "no_wait": True}
 
     def request(self, batch: int) -> dict[str, int]:
         """Return the body of a pull."""

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from toolmesh_broker.errors import QueueFullError
+from toolmesh_broker.fair_turns import FairTurns
 from toolmesh_broker.memory.timers import Timers
-from toolmesh_broker.ports import PublishReceipt
+from toolmesh_broker.ports import Delivery, PublishReceipt
 
 __all__ = ["MemoryDelivery", "MemoryIntake", "PoolQueue"]
 
@@ -68,6 +69,7 @@ class MemoryIntake:
         self._buffer: deque[_Queued] = deque()
         self._signal = asyncio.Event()
         self._paused = False
+        self._turns = FairTurns()
 
     @property
     def free(self) -> int:
@@ -96,6 +98,15 @@ class MemoryIntake:
         """Look at the credit again."""
         # Later, so that the caller's slot count is up to date.
         asyncio.get_running_loop().call_soon(self._queue.dispatch)
+
+    def rest(self, delivery: Delivery, seconds: float) -> None:
+        """Do nothing: asking in memory costs nothing."""
+
+    def choose(self, waiting: Collection[str]) -> str:
+        """Return the lane and shard whose turn it is."""
+        chosen = self._turns.choose(waiting)
+        self._turns.delivered(chosen)
+        return chosen
 
     def pause(self) -> None:
         """Take nothing more."""
@@ -158,19 +169,28 @@ class PoolQueue:
         intake.hand_back_all()
 
     def dispatch(self) -> None:
-        """Give waiting messages to intakes with credit, in turn."""
-        for queued in list(self._messages.values()):
-            if not queued.waiting:
-                continue
+        """Give waiting messages to intakes with credit, in turn; each chooses from which lane and shard."""
+        waiting: dict[str, deque[_Queued]] = {}
+        for queued in self._messages.values():
+            if queued.waiting:
+                lane, shard = queued.subject.split(".")[-3:-1]
+                waiting.setdefault(f"{lane}-{shard}", deque()).append(queued)
+        while waiting:
             intake = next((one for one in self._intakes if one.free > 0), None)
             if intake is None:
                 return
             self._intakes.remove(intake)
             self._intakes.append(intake)
-            queued.waiting = False
-            queued.delivered += 1
-            self.renew(queued)
-            intake.give(queued)
+            chosen = intake.choose(waiting)
+            self._give(waiting[chosen].popleft(), intake)
+            if not waiting[chosen]:
+                del waiting[chosen]
+
+    def _give(self, queued: _Queued, intake: MemoryIntake) -> None:
+        queued.waiting = False
+        queued.delivered += 1
+        self.renew(queued)
+        intake.give(queued)
 
     def renew(self, queued: _Queued) -> None:
         """Start the message's ack_wait anew."""
