@@ -58,6 +58,9 @@ cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outs
 protocol-model: $(STAMP) ## Explore the protocol of one call: kills, losses and delays at every step (EXAMPLES=1000).
 	@PYTHONPATH=. $(PYTHON) tests/protocol/run.py $(EXAMPLES)
 
+fairness: $(STAMP) ## Measure whose turn it is: a full tenant beside others, lanes by weight (QUEUED=100000).
+	@PYTHONPATH=. $(PYTHON) tests/load/fairness.py $(QUEUED)
+
 lint: $(STAMP) ## Check style, types, import directions and module sizes.
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/ruff format --quiet --check .

@@ -31,6 +31,7 @@ DECLARED_PLACE = "docs/declared-tools.md: Where a command runs"
 TURNS = "docs/declared-tools.md: Turns"
 SERVICES = "docs/declared-tools.md: Services"
 DEAD_LETTERS = "docs/operating.md: Dead letters"
+TURN = "docs/operating.md: Whose turn it is"
 OPERATING = "docs/operating.md"
 README = "README.md"
 
@@ -68,6 +69,8 @@ REQUIREMENTS = {
     "broker:queue-limit": Requirement(
         ON_THE_BROKER, "A tenant's full queue is refused with advice, and others are not."
     ),
+    "broker:fair": Requirement(TURN, "Lanes share slots by weight, shards take turns, and an urgent call is next."),
+    "broker:tenant-cap": Requirement(TURN, "`max_running_per_tenant` keeps one tenant from having all slots."),
     "broker:catalog": Requirement(ON_THE_BROKER, "A later reader knows the whole catalog within a second."),
     "broker:removed": Requirement(ON_THE_BROKER, "A tool vanishes with its manifest entry, and with its last worker."),
     "broker:schemas": Requirement(ON_THE_BROKER, "Schemas and examples in schemas/ are those of the code."),

@@ -166,6 +166,8 @@ class WorkerConfig(ConfigModel):
     """Wall clock of calls whose tool names none, in seconds."""
     concurrency: Concurrency = "auto"
     """Calls at once; `auto`: from the CPUs and memory that the worker may use."""
+    max_running_per_tenant: Count | None = None
+    """Most of them that one agent may have at once on behalf of one user; None: all."""
     discovery_seconds: Seconds = 30
     """How long a tool may take to describe itself, in seconds."""
     reconcile_seconds: Seconds = 300

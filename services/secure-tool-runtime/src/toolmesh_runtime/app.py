@@ -33,6 +33,7 @@ from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.one_call import CallHandler
 from toolmesh_runtime.process.confinement import Confinement, publish_sdk
 from toolmesh_runtime.running_calls import RunningCalls
+from toolmesh_runtime.running_tenants import RunningTenants
 from toolmesh_runtime.services.endpoints import endpoint_secrets
 from toolmesh_runtime.settlement import Settlement
 from toolmesh_runtime.tool_calls import ToolCalls
@@ -225,6 +226,7 @@ def _worker(
         name=name,
         pool=config.pool,
         slots=slots,
+        tenants=RunningTenants(config.max_running_per_tenant),
         drain_s=config.drain_seconds,
         broker=broker,
         handler=handler,

@@ -1,9 +1,11 @@
 """The worker: takes as many calls as it has slots, until it is asked to stop."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from typing import Final
 
+from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.ports import Broker, Delivery, Intake, Message
 from toolmesh_contracts.envelopes.invocation import Cancel
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
@@ -12,12 +14,16 @@ from toolmesh_contracts.wire import decode
 from toolmesh_runtime.direct_delivery import DirectDelivery
 from toolmesh_runtime.one_call import CallHandler
 from toolmesh_runtime.running_calls import RunningCalls, StopReason
+from toolmesh_runtime.running_tenants import RunningTenants
 from toolmesh_telemetry.logs import get_logger
 
 __all__ = ["Worker"]
 
 _log: Final = get_logger(__name__)
 _KILL_S: Final = 10.0
+_FULL_TENANT_S: Final = 1.0
+_REST_S: Final = 0.05
+"""Behind a tenant's call that may not run now there often are more of it."""
 _STOPPED: Final = StopReason(
     ErrorCode.WORKER_LOST, "the worker was stopped during the call; whether the tool's effects happened is unknown"
 )
@@ -29,6 +35,7 @@ class Worker:
 
     Attributes:
         slots: Calls at once.
+        tenants: How many calls one tenant may have at once.
         drain_s: Seconds that running calls may go on after a stop was asked for.
         draining: It takes nothing more.
     """
@@ -40,6 +47,7 @@ class Worker:
     broker: Broker
     handler: CallHandler
     calls: RunningCalls
+    tenants: RunningTenants = field(default_factory=RunningTenants)
     draining: bool = False
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
     _intake: Intake | None = None
@@ -77,7 +85,17 @@ class Worker:
         async with self.broker.consume(self.pool, lambda: self.slots - len(self._tasks)) as intake:
             self._intake = intake
             async for delivery in intake:
-                self._start(group, delivery)
+                if self.tenants.full(_tenant(delivery)):
+                    await self._postpone(intake, delivery)
+                else:
+                    self._start(group, delivery)
+
+    async def _postpone(self, intake: Intake, delivery: Delivery) -> None:
+        self.handler.metrics.handed_back.labels("tenant").inc()
+        intake.rest(delivery, _REST_S)
+        # One that can't be handed back comes again after ack_wait.
+        with contextlib.suppress(BrokerError):
+            await delivery.nak(_FULL_TENANT_S)
 
     def _start(self, group: asyncio.TaskGroup, delivery: Delivery) -> None:
         def done(task: "asyncio.Task[None]") -> None:
@@ -91,7 +109,8 @@ class Worker:
 
     async def _guarded(self, delivery: Delivery) -> None:
         try:
-            await self.handler.handle(delivery)
+            with self.tenants.running(_tenant(delivery)):
+                await self.handler.handle(delivery)
         except Exception:  # noqa: BLE001 - top handler of a delivery
             # One call's fault must not end the others; this one comes again.
             _log.exception("a delivery failed in a way nobody foresaw", subject=delivery.subject)
@@ -119,3 +138,7 @@ class Worker:
             why = f": {cancel.reason}" if cancel.reason else ""
             told = f"the call was cancelled{why}; the tool had started, its effects may have happened"
             call.stop(StopReason(ErrorCode.CANCELLED, told))
+
+
+def _tenant(delivery: Delivery) -> str:
+    return delivery.subject.rpartition(".")[2]

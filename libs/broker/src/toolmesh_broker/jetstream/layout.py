@@ -32,7 +32,8 @@ class LayoutSettings:
     """Running calls per lane and shard."""
     max_waiting_pulls: int = 2048
     """Idle workers per pool."""
-    max_queued_per_tenant: int = 100_000
+    max_queued_per_tenant: int = 10_000
+    """Waiting calls of one agent on behalf of one user, in each lane: so many can be in front of another tenant's."""
     duplicate_window_s: float = 120.0
     queue_bytes: int = 1024 * _MIB
     """Waiting calls of a pool."""

@@ -30,7 +30,7 @@ class MemoryHub:
     namespace: str
     ack_wait_s: float = 6.0
     duplicate_window_s: float = 120.0
-    max_queued_per_tenant: int = 100_000
+    max_queued_per_tenant: int = 10_000
     max_payload: int = 1024 * 1024
     timers: Timers = field(default_factory=Timers)
     switchboard: Switchboard = field(default_factory=Switchboard)
@@ -48,7 +48,7 @@ class MemoryHub:
         *,
         ack_wait_s: float = 6.0,
         duplicate_window_s: float = 120.0,
-        max_queued_per_tenant: int = 100_000,
+        max_queued_per_tenant: int = 10_000,
     ) -> AsyncIterator["MemoryHub"]:
         """Open a hub; its timers end with the block."""
         hub = cls(namespace, ack_wait_s, duplicate_window_s, max_queued_per_tenant)
