@@ -93,8 +93,19 @@ def _with_file(call: Invocation) -> Invocation:
     return msgspec.structs.replace(call, artifacts={"f": file})
 
 
+def _odd_settings(call: Invocation) -> Invocation:
+    return msgspec.structs.replace(call, tool_config=msgspec.Raw(b"[1]"))
+
+
 @pytest.mark.parametrize(
-    ("change", "why"), [(_no_call, "could not be read"), (_sealed, "secrets"), (_large, "gone"), (_with_file, "gone")]
+    ("change", "why"),
+    [
+        (_no_call, "could not be read"),
+        (_sealed, "secrets"),
+        (_large, "gone"),
+        (_with_file, "gone"),
+        (_odd_settings, "no JSON object"),
+    ],
 )
 async def test_what_a_new_call_would_lack_is_told(
     tmp_path: Path, change: Callable[[Invocation], Invocation | None], why: str

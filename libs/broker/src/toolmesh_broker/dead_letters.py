@@ -1,6 +1,5 @@
 """Messages that nobody will run: kept with the reason, then taken out of the queue; and how to look at them."""
 
-import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from toolmesh_contracts.headers import SCHEMA, SIGNATURE, TOKEN
 from toolmesh_contracts.wire import decode, encode, schema_name
 
 __all__ = ["DeadLetters", "KeptLetter", "bury"]
-
-_log = logging.getLogger(__name__)
 
 _SECRET_HEADERS = frozenset({TOKEN.lower(), SIGNATURE.lower()})
 _KEPT_BODY_BYTES = 512 * 1024
@@ -96,7 +93,7 @@ class DeadLetters:
         self._pools = pools
 
     async def all(self) -> AsyncIterator[KeptLetter]:
-        """Yield every letter, pool by pool, the oldest first; one that can't be read is logged and left out.
+        """Yield every letter, pool by pool, the oldest first.
 
         Raises:
             BrokerError: the broker does not answer, or refuses.
@@ -105,17 +102,21 @@ class DeadLetters:
             async for kept in self._matching(pool, self._broker.subjects.dead_pool(pool)):
                 yield kept
 
-    async def find(self, identity: str) -> KeptLetter:
-        """Return the letter with this id.
+    async def find(self, identity: str) -> tuple[KeptLetter, ...]:
+        """Return the letters with this id, the oldest first: a call that was recorded and sent again has several.
 
         Raises:
             DeadLetterMissingError: there is none.
             BrokerError: the broker does not answer, or refuses.
         """
-        for pool in self._pools:
-            async for kept in self._matching(pool, self._broker.subjects.dead_letter(pool, identity)):
-                return kept
-        raise DeadLetterMissingError(identity, self._pools)
+        found = [
+            kept
+            for pool in self._pools
+            async for kept in self._matching(pool, self._broker.subjects.dead_letter(pool, identity))
+        ]
+        if not found:
+            raise DeadLetterMissingError(identity, self._pools)
+        return tuple(found)
 
     async def drop(self, kept: KeptLetter) -> bool:
         """Remove a letter; False if it is gone.
@@ -129,15 +130,21 @@ class DeadLetters:
         stream = self._broker.subjects.dead_stream(pool)
         message = await self._broker.next_stored(stream, pattern)
         while message is not None:
-            if (kept := _kept(pool, message)) is not None:
-                yield kept
+            yield KeptLetter(message.subject.rpartition(".")[2], pool, message.sequence, _read(pool, message))
             message = await self._broker.next_stored(stream, pattern, after=message.sequence)
 
 
-def _kept(pool: str, message: StoredMessage) -> KeptLetter | None:
-    identity = message.subject.rpartition(".")[2]
+def _read(pool: str, message: StoredMessage) -> DeadLetter:
+    """Read a letter; for one that is none, as of a broken worker, return a letter that says so."""
     try:
-        return KeptLetter(identity, pool, message.sequence, decode(DeadLetter, message.body))
+        return decode(DeadLetter, message.body)
     except ToolmeshError as error:
-        _log.warning("dead letter %s of pool %s can't be read: %s", identity, pool, error)
-        return None
+        return DeadLetter(
+            pool=pool,
+            subject=message.subject,
+            stream_sequence=0,
+            code=error.code,
+            reason=f"this is no dead letter: {error.message}",
+            at_ms=0,
+            body=message.body,
+        )

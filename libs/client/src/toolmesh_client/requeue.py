@@ -57,7 +57,7 @@ async def call_again(broker: Broker, kept: KeptLetter, *, timeout_s: float | Non
         timeout_s=timeout_s,
         tool_timeout_s=None if call.timeout_ms is None else call.timeout_ms / 1000,
         artifacts=call.artifacts,
-        tool_config=_document(call.tool_config),
+        tool_config=_settings(kept, call),
         required_scopes=call.required_scopes,
         requeued_from=kept.id,
     )
@@ -69,8 +69,13 @@ async def _arguments(broker: Broker, kept: KeptLetter, call: Invocation) -> byte
     return b"{}" if isinstance(call.arguments, msgspec.UnsetType) else bytes(call.arguments)
 
 
-def _document(raw: msgspec.Raw | msgspec.UnsetType) -> dict[str, Any]:
-    return {} if isinstance(raw, msgspec.UnsetType) else msgspec.json.decode(raw, type=dict[str, Any])
+def _settings(kept: KeptLetter, call: Invocation) -> dict[str, Any]:
+    if isinstance(call.tool_config, msgspec.UnsetType):
+        return {}
+    try:
+        return msgspec.json.decode(call.tool_config, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _refusal(kept, f"its tool_config is no JSON object: {error}", "correct the agent's settings") from error
 
 
 def _refusal(kept: KeptLetter, reason: str, hint: str) -> NotCallableAgainError:

@@ -10,6 +10,7 @@ import msgspec
 from toolmesh_broker.dead_letters import KeptLetter
 from toolmesh_cli.columns import table
 from toolmesh_cli.terminal import Colour, Terminal, visible
+from toolmesh_contracts.envelopes.invocation import Invocation
 
 __all__ = ["letter_document", "letter_lines", "list_lines", "summary_document"]
 
@@ -38,15 +39,10 @@ def summary_document(kept: KeptLetter) -> dict[str, Any]:
 def letter_document(kept: KeptLetter) -> dict[str, Any]:
     """Return the document of `dead show --json`; secrets of the configuration are not in it."""
     letter, call = kept.letter, kept.letter.invocation
-    shown = None
-    if call is not None:
-        shown = msgspec.json.decode(msgspec.json.encode(call))
-        if call.sealed_config is not None:
-            shown["sealed_config"] = _SEALED
     return summary_document(kept) | {
         "subject": letter.subject,
         "headers": letter.headers,
-        "invocation": shown,
+        "invocation": None if call is None else _whole(call),
         "body_base64": None if letter.body is None else base64.b64encode(letter.body).decode(),
     }
 
@@ -74,6 +70,16 @@ def letter_lines(kept: KeptLetter, terminal: Terminal) -> list[str]:
     told = {name: str(value) for name, value in document.items() if value}
     width = max(len(name) for name in told)
     return [f"{terminal.paint(f'{name:<{width}}', Colour.STRONG)}  {visible(value)}" for name, value in told.items()]
+
+
+def _whole(call: Invocation) -> Any:
+    """Return a call as a document; as text if what its caller gave as JSON is none."""
+    open_part = call if call.sealed_config is None else msgspec.structs.replace(call, sealed_config=_SEALED)
+    encoded = msgspec.json.encode(open_part)
+    try:
+        return msgspec.json.decode(encoded)
+    except (msgspec.DecodeError, RecursionError):
+        return encoded.decode(errors="replace")
 
 
 def _row(kept: KeptLetter) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ async def run_dead_show(data_folder: Path | None, identity: str, *, as_json: boo
         ToolmeshError: no mesh runs here, or there is no such letter.
     """
     async with _letters_of(data_folder) as letters:
-        kept = await letters.find(identity)
+        kept, *_ = await letters.find(identity)
     stdout = Terminal.stdout()
     if as_json:
         print_json(letter_document(kept), stdout)
@@ -97,7 +97,7 @@ async def run_dead_drop(data_folder: Path | None, identities: Sequence[str], *, 
         ToolmeshError: no mesh runs here, or one of the letters is not there.
     """
     async with _letters_of(data_folder) as letters:
-        found = [await letters.find(identity) for identity in dict.fromkeys(identities)]
+        found = [kept for identity in dict.fromkeys(identities) for kept in await letters.find(identity)]
         dropped = [kept.id for kept in found if await letters.drop(kept)]
     stdout = Terminal.stdout()
     if as_json:
@@ -126,7 +126,7 @@ async def run_dead_requeue(options: RequeueOptions) -> int:
 async def _requeue(options: RequeueOptions) -> int:
     stdout, stderr = Terminal.stdout(), Terminal.stderr()
     async with _letters_of(options.data_folder) as letters:
-        kept = await letters.find(options.identity)
+        kept, *_ = await letters.find(options.identity)
         result = await interruptible(_call(kept, options, stderr))
         if kept_back := _not_run(result):
             stderr.warning("the call did not run; its dead letter stays")
