@@ -168,7 +168,7 @@ async def test_a_harmless_difference_is_accepted_with_one_warning(
     warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 2
     assert "max_age" in warnings[0]
-    assert "max_msgs_per_subject is 5, expected 100000" in warnings[1]
+    assert "max_msgs_per_subject is 5, expected 10000" in warnings[1]
 
 
 async def test_a_refused_create_is_told(tmp_path: Path) -> None:

@@ -68,9 +68,15 @@ class Settlement:
         self._settled[invocation.id] = None
         if len(self._settled) > _REMEMBERED:
             self._settled.popitem(last=False)
+
+        async def acknowledge() -> None:
+            # A broker that was killed may have forgotten the delivery and never answers; trying on would keep the slot.
+            with contextlib.suppress(BrokerTimeoutError):
+                await delivery.ack()
+
         # Without an acknowledgement the call comes again, and is known to be settled.
         with contextlib.suppress(BrokerError):
-            await _persistently(delivery.ack, tries=_ACK_TRIES)
+            await _persistently(acknowledge, tries=_ACK_TRIES)
 
     async def deliver(self, invocation: Invocation, result: Result, sender: ReplySender) -> None:
         """Have the executor confirm a result, or store it; goes on trying while the broker is away."""

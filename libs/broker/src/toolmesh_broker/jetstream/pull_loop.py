@@ -147,15 +147,18 @@ class PullIntake:
         if (pull := self._by_consumer.get(origin.consumer)) is None:
             return
         self._refusals_told.clear()
-        if pull.claims:
-            # Already counted as taking a slot.
+        claimed = bool(pull.claims)
+        if claimed:
             pull.claims -= 1
-            self._turns.delivered(pull.consumer)
         pull.parked = 0
-        if self._paused or self._free() <= 0:
+        if self._paused or self._credit() <= len(self._buffer):
+            if claimed:
+                self._turns.came_up_empty(pull.consumer)
             pull.empty_at = -math.inf
             await self._hand_back(answer.reply)
             return
+        if claimed:
+            self._turns.delivered(pull.consumer)
         if not origin.pending:
             pull.empty_at = time.monotonic()
         self._buffer.append(JetStreamDelivery(self._connection, answer, origin, self.wake))
@@ -201,8 +204,7 @@ class PullIntake:
             # Without a free slot too: a call that comes is handed back, and its consumer is known to have one.
             for pull in self._pulls:
                 if pull.idle and now >= pull.not_before and self._known_empty(pull, now):
-                    await self._send(pull, self._park_request, now)
-                    pull.parked = pull.number
+                    await self._park(pull, now)
         except BrokerError:
             return  # `reconnected` or the next tick tries again
 
@@ -217,8 +219,18 @@ class PullIntake:
         try:
             await self._send(pull, self._claim_request, now)
         except BrokerError:
-            pull.claims -= 1
-            self._turns.came_up_empty(pull.consumer)
+            # A reconnect meanwhile has forgotten it already.
+            if pull.number > pull.void:
+                pull.claims -= 1
+                self._turns.came_up_empty(pull.consumer)
+            raise
+
+    async def _park(self, pull: _Pull, now: float) -> None:
+        pull.parked = pull.number + 1
+        try:
+            await self._send(pull, self._park_request, now)
+        except BrokerError:
+            pull.parked = 0
             raise
 
     async def _send(self, pull: _Pull, request: bytes, now: float) -> None:
