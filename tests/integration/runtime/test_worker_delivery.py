@@ -78,12 +78,11 @@ async def test_killed_worker_of_an_idempotent_tool_has_a_successor(tmp_path: Pat
     """A tool that may run twice is run again elsewhere, as attempt 2."""
     async with broker_and_client(tmp_path, workers=("worker-1", "worker-2")) as mesh:
         async with worker_process(mesh, ODD, "worker-1") as doomed:
-            call = await mesh.client.start(CallRequest(tool="slow_idempotent", arguments={"seconds": 2}))
+            call = await mesh.client.start(CallRequest(tool="slow_idempotent", arguments={"seconds": 4}))
             await anext(call.statuses())
-            async with worker_in_process(mesh, [ODD], worker_id="worker-2"):
-                os.kill(doomed.pid, signal.SIGKILL)
-                async with asyncio.timeout(2 * ACK_WAIT_S + 5):
-                    result = await call.result()
+            os.kill(doomed.pid, signal.SIGKILL)
+        async with worker_in_process(mesh, [ODD], worker_id="worker-2"), asyncio.timeout(2 * ACK_WAIT_S + 5):
+            result = await call.result()
     assert (result.outcome, result.attempt, result.worker) == (Outcome.OK, 2, "worker-2")
 
 
