@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolmesh_sandbox.errors import OutputRefusedError
+from toolmesh_sandbox.errors import OutputRefusedError, OutputTooLargeError
 from toolmesh_sandbox.outputs import OutputLimits, collect, read_file
 from toolmesh_sandbox.tree_removal import remove_tree
 
@@ -173,7 +173,7 @@ def test_a_result_file_is_read_up_to_its_cap(folder: Path) -> None:
     """Exactly the cap is fine, one byte more is not."""
     (folder / "result.json").write_bytes(b"x" * 100)
     assert read_file(folder, "result.json", 100) == b"x" * 100
-    with pytest.raises(OutputRefusedError, match=r"result\.json is refused: 100 bytes, more than 99"):
+    with pytest.raises(OutputTooLargeError, match=r"result\.json is refused: 100 bytes, more than 99"):
         read_file(folder, "result.json", 99)
 
 

@@ -126,8 +126,11 @@ def read_file(folder: Path | int, name: str, cap: int) -> bytes:
             _descriptor(_open_folder(folder)) as parent,
             _descriptor(os.open(name, _FILE, dir_fd=parent)) as opened,
         ):
-            if reason := _fault(os.fstat(opened), cap):
-                raise OutputRefusedError(f"{name} is refused: {reason}")
+            found = os.fstat(opened)
+            if reason := _fault(found, cap):
+                is_sound_but_large = not _fault(found, found.st_size)
+                refusal = OutputTooLargeError if is_sound_but_large else OutputRefusedError
+                raise refusal(f"{name} is refused: {reason}")
             data = _read(opened, cap + 1)
     except OSError as error:
         raise OutputRefusedError(f"{name} can't be read: {error.strerror}") from error

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -218,7 +219,9 @@ class ToolCalls:
         prefix = f"{invocation.id}.{attempt}"
         stored = await store_outputs(run, self.payloads, prefix, ttl_s, secrets)
         if returned.log:
-            _log.info("the tool's process said", invocation=invocation.id, tool=tool.name, details=returned.log)
+            # What a tool that did its work logs is of interest to who looks for it only.
+            level = logging.DEBUG if returned.error is None else logging.INFO
+            _log.log(level, "the tool's process said", invocation=invocation.id, tool=tool.name, details=returned.log)
         result = run_result(invocation, self.worker, attempt, returned, stored, run.usage, tool.version)
         document = {"message": result.message, "data": None if returned.data is None else msgspec.Raw(returned.data)}
         encoded = await asyncio.to_thread(msgspec.json.encode, document)

@@ -35,10 +35,8 @@ def interpret(ended: Exit, result: bytes | OutputRefusedError | None, wall_clock
         return failure(ErrorCode.SANDBOX_TIMEOUT, message, log=stderr)
     if isinstance(result, bytes):
         returned = read_envelope(result)
-        if returned.error:
+        if returned.error or ended.code == 0:
             return replace(returned, log=f"{returned.log}\n{stderr}".strip())
-        if ended.code == 0:
-            return returned
     if ended.setup_failed is not None:
         message = "the sandbox could not be set up; the tool did not run"
         return failure(ErrorCode.SANDBOX_FAILED, message, log=ended.setup_failed)

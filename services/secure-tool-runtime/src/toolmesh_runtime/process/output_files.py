@@ -2,7 +2,7 @@
 
 import json
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -82,11 +82,20 @@ def read_index(data: bytes) -> dict[str, dict[str, Any]]:
 
 
 def sort_outputs(
-    objects: Sequence[DataObject], file_names: Sequence[str], index: Mapping[str, Mapping[str, Any]]
+    objects: Sequence[DataObject],
+    file_names: Sequence[str],
+    index: Mapping[str, Mapping[str, Any]],
+    short_text: Callable[[str], bytes | None],
 ) -> SortedOutputs:
     """Decide for every returned object and every file in the output folder where it goes.
 
     A file that an object names belongs to that object; the rest are artifacts of their own.
+
+    Args:
+        objects: What the result holds.
+        file_names: The files of the output folder.
+        index: What the index says of them.
+        short_text: Gives a file's content if it is text of at most AUTO_INLINE_BYTES.
     """
     present = set(file_names)
     files: dict[str, FileOutput] = {}
@@ -107,6 +116,11 @@ def sort_outputs(
     for name in file_names:
         if name not in files and name != INDEX_FILE:
             files[name] = _file_from_index(name, index.get(name, {}))
+    # Python's SDKs write an `auto` object into the folder whatever its size.
+    for file in [one for one in files.values() if one.disposition == _AUTO and one.content is None]:
+        if (text := short_text(file.name)) is not None:
+            del files[file.name]
+            inline.append(InlineContent(file.name, file.mime_type, text, True, file.description, file.metadata))
     return SortedOutputs(tuple(files.values()), tuple(inline), tuple(notes))
 
 

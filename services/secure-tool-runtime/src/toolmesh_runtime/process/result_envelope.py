@@ -20,6 +20,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "pending": Outcome.PENDING,
 }
 _AUTH_REQUIRED: Final = "AUTH_REQUIRED"
+_SIGN_IN: Final = "sign in to the service that the tool uses, then call it again"
 _INVALID_ARGUMENTS: Final = "InvalidArgumentsError"
 _SPEAKING: Final = frozenset({"ToolError", _INVALID_ARGUMENTS})
 """Errors of our SDK whose message is meant for the model as it is."""
@@ -146,8 +147,9 @@ def _from_tool_result(value: dict[str, Any]) -> ToolReturn:
             message = to_json(message).decode()
     status, code = value.get("status"), value.get("error_code")
     if code == _AUTH_REQUIRED:
-        error = ErrorInfo(code=ErrorCode.AUTH_REQUIRED, message=message or "Authentication required")
-        return ToolReturn(outcome=Outcome.AUTH_REQUIRED, message=error.message, error=error)
+        error = ErrorInfo(code=ErrorCode.AUTH_REQUIRED, message=message or "Authentication required", hint=_SIGN_IN)
+        told = None if data is None else to_json(data)
+        return ToolReturn(outcome=Outcome.AUTH_REQUIRED, message=error.message, data=told, error=error)
     outcome = _OUTCOMES.get(status) if isinstance(status, str) else None
     if outcome is None:
         return failure(ErrorCode.TOOL_ERROR, f"the tool returned the unknown status {status!r}: {message}")

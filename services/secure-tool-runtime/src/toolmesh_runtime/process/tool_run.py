@@ -16,7 +16,13 @@ from toolmesh_runtime.process.confinement import SDK_INSIDE, TOOLSET_INSIDE, Con
 from toolmesh_runtime.process.interpretation import interpret
 from toolmesh_runtime.process.model_lines import AskModel
 from toolmesh_runtime.process.model_socket import model_descriptor, model_socket
-from toolmesh_runtime.process.output_files import INDEX_FILE, SortedOutputs, read_index, sort_outputs
+from toolmesh_runtime.process.output_files import (
+    AUTO_INLINE_BYTES,
+    INDEX_FILE,
+    SortedOutputs,
+    read_index,
+    sort_outputs,
+)
 from toolmesh_runtime.process.path_hiding import PathHider
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
@@ -137,8 +143,9 @@ async def _serve_model(
 
 
 async def _ended(process: SandboxProcess, result_file: Path, wall_clock_s: float) -> Exit:
+    lingered = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        watch = group.create_task(_stop_lingering(process, result_file))
+        watch = group.create_task(_stop_lingering(process, result_file, lingered))
         try:
             async with asyncio.timeout(wall_clock_s):
                 ended = await process.wait()
@@ -149,7 +156,7 @@ async def _ended(process: SandboxProcess, result_file: Path, wall_clock_s: float
             raise
         finally:
             watch.cancel()
-    if not watch.cancelled():
+    if lingered.is_set() and not ended.timed_out:
         # It was we who ended it, after its result: as if it had ended by itself.
         ended = replace(ended, code=0, signal=None, killed=False, setup_failed=None)
     return ended
@@ -168,8 +175,8 @@ def _without_paths(returned: ToolReturn, hider: PathHider) -> ToolReturn:
     return replace(returned, message=told, error=structs.replace(returned.error, message=message))
 
 
-async def _stop_lingering(process: SandboxProcess, result_file: Path) -> None:
-    """Stop a process that stays, with a thread or a child, after its result is written."""
+async def _stop_lingering(process: SandboxProcess, result_file: Path, lingered: asyncio.Event) -> None:
+    """Stop a process that stays, with a thread or a child, after its result is written, and say so."""
     while True:
         await asyncio.sleep(_LINGER_POLL_S)
         try:
@@ -177,6 +184,7 @@ async def _stop_lingering(process: SandboxProcess, result_file: Path) -> None:
         except FileNotFoundError:
             continue
         if stat.S_ISREG(found.st_mode) and found.st_size and time.time() - found.st_mtime > _LINGER_S:
+            lingered.set()
             await process.stop(_LINGER_GRACE_S)
             return
 
@@ -196,6 +204,18 @@ def _sorted(returned: ToolReturn, collected: Collected, secrets: tuple[str, ...]
     if index is not None and index.size <= _INDEX_BYTES:
         with index.open() as reader:
             entries = read_index(without(reader.read(_INDEX_BYTES), secrets))
-    outputs = sort_outputs(returned.data_objects, [file.name for file in collected.files], entries)
+    files = {file.name: file for file in collected.files}
+    outputs = sort_outputs(returned.data_objects, [*files], entries, lambda name: _short_text(files[name], secrets))
     refused = tuple(f"output file {name!r} was refused: {reason}" for name, reason in collected.refused)
     return SortedOutputs(outputs.files, outputs.inline, (*outputs.notes, *refused))
+
+
+def _short_text(file: OutputFile, secrets: tuple[str, ...]) -> bytes | None:
+    if file.size > AUTO_INLINE_BYTES:
+        return None
+    with file.open() as reader:
+        content = without(reader.read(AUTO_INLINE_BYTES), secrets)
+    try:
+        return None if b"\0" in content else content.decode().encode()
+    except UnicodeDecodeError:
+        return None
