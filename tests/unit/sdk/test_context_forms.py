@@ -22,6 +22,8 @@ FORMS = [
     "x: str, ctx=None",
     "x: str, context=None",
     "x: str, tool_context=None",
+    "x: str, tool_context: Any = None",
+    "x: str, tool_context: 'Unknown'",
     "ctx, x: str",
     "tool_context, x: str",
     "first: ToolContext, x: str, second: ToolContext",
@@ -31,7 +33,7 @@ FORMS = [
 HEADER = """
 {future}
 import json, sys
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 from toolmesh_sdk import (
     DynamicToolProvider, SandboxToolContextFacade, ToolContext, ToolResult, provider_cli, tool_cli
 )

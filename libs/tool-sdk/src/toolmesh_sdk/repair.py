@@ -236,6 +236,9 @@ class _Roles:
         for entry in self.sent():
             if entry.default is None:
                 values.setdefault(entry.name, None)
+        for name, value in values.items():
+            if isinstance(value, list) and _is_tuple(self.hints.get(name)):
+                values[name] = tuple(value)
         positional = []
         for entry in self.parameters:
             if entry.kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -341,12 +344,28 @@ def _is_context(annotation: Any) -> bool:
 
 
 def _as_optional(annotation: Any) -> Any:
-    """Return `X | Y` in the older form, and without `Annotated`, which the package does not know."""
-    if typing.get_origin(annotation) is typing.Annotated:
-        return _as_optional(typing.get_args(annotation)[0])
+    """Return `X | Y` in the older form, without `Annotated`, and files as a plain list: all that the package knows."""
+    origin, members = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _as_optional(members[0])
     if _is_union(annotation):
-        return typing.Union[tuple(_as_optional(member) for member in typing.get_args(annotation))]  # noqa: UP007
+        return typing.Union[tuple(_as_optional(member) for member in members)]  # noqa: UP007
+    if origin in (list, tuple) and (kinds := {_file_of(part) for part in members if part is not Ellipsis}) != {None}:
+        return list[kinds.pop()] if len(kinds) == 1 else annotation  # type: ignore[misc]
     return annotation
+
+
+def _file_of(annotation: Any) -> Any:
+    """Return the package's class of files, of an annotation that is it or allows null besides; else None."""
+    parts = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
+    return next((part for part in parts if getattr(part, "__name__", "") == "Artifact"), None)
+
+
+def _is_tuple(annotation: Any) -> bool:
+    """Whether files that the package loads into a list were to be a tuple."""
+    if _is_union(annotation) or typing.get_origin(annotation) is typing.Annotated:
+        return any(_is_tuple(member) for member in typing.get_args(annotation))
+    return typing.get_origin(annotation) is tuple and None not in map(_file_of, typing.get_args(annotation)[:1])
 
 
 def _is_union(annotation: Any) -> bool:

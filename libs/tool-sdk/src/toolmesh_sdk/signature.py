@@ -78,7 +78,10 @@ class Parameter:
             return "config"
         if self.annotation is MISSING:
             return self._unannotated_role()
-        return "context" if self.kind().name == "context" else "argument"
+        kind = self.kind().name
+        # Providers of the published SDK fill this name whatever its annotation, which mostly is `Any`.
+        is_context = kind == "context" or (self.name == "tool_context" and kind in ("any", "opaque"))
+        return "context" if is_context else "argument"
 
     def _unannotated_role(self) -> str:
         if self.name not in _CONTEXT_NAMES:
