@@ -36,6 +36,7 @@ MAX_DESCRIBED_TOOLS: Final = 256
 
 _MAX_DEPTH: Final = 64
 _MAX_STARTS: Final = 50
+_SDK_CHARACTERS: Final = 100
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -97,6 +98,10 @@ class ToolDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments in which embeds are not resolved."""
     resolution_type: Literal["early", "all"] = "early"
     """Which embeds are resolved in the other arguments."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema of a success's data, if the tool tells."""
+    sdk: str = ""
+    """Name and version of the SDK that wrote the description, if it tells."""
 
     @property
     def secret_keys(self) -> frozenset[str]:
@@ -125,23 +130,30 @@ def parse_tool_descriptions(output: bytes) -> ToolDescriptions:
     """
     if len(output) > MAX_DESCRIPTION_BYTES:
         raise ToolDescriptionError(f"the description is larger than {MAX_DESCRIPTION_BYTES} bytes")
-    entries = _find_tools(output.decode("utf-8", "replace"))
+    document = _find_document(output.decode("utf-8", "replace"))
+    entries = document["tools"]
     if not entries:
         raise ToolDescriptionError("the description holds no tools", hint="list at least one under `tools`")
     if len(entries) > MAX_DESCRIBED_TOOLS:
         raise ToolDescriptionError(f"the description holds more than {MAX_DESCRIBED_TOOLS} tools")
+    sdk = _sdk(document.get("sdk"))
     tools: dict[str, ToolDescription] = {}
     problems: dict[str, str] = {}
     for name, entry in entries.items():
         try:
-            tools[name] = _description(entry)
+            tools[name] = msgspec.structs.replace(_description(entry), sdk=sdk)
         except (ValueError, msgspec.ValidationError) as error:
             problems[name] = f"tool {name[:128]!r}: {error}"
     return ToolDescriptions(tools, problems)
 
 
-def _find_tools(text: str) -> dict[str, Any]:
-    """Return what `tools` holds in the first JSON object that has it."""
+def _sdk(mark: Any) -> str:
+    parts = [mark.get("name"), mark.get("version")] if isinstance(mark, dict) else []
+    return " ".join(_SURROGATE.sub("\ufffd", part) for part in parts if isinstance(part, str))[:_SDK_CHARACTERS]
+
+
+def _find_document(text: str) -> dict[str, Any]:
+    """Return the first JSON object whose `tools` is an object."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     reason = "no JSON object"
     end = 0
@@ -158,7 +170,7 @@ def _find_tools(text: str) -> dict[str, Any]:
             reason, end = f"no valid JSON: {error}", at + 1
             continue
         if isinstance(value.get("tools"), dict):
-            return dict(value["tools"])
+            return dict(value)
         reason = "the object has no `tools`"
     raise ToolDescriptionError(
         f"the output of --schema is no description: {reason}", hint='print {"tools": {NAME: {...}}} on stdout'

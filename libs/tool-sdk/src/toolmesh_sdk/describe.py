@@ -89,6 +89,7 @@ def _declarations(tool: DynamicTool) -> dict[str, Any]:
         "timeout_seconds": tool.timeout_seconds,
         "volume_params": volume_declarations(tool.volume_params or ()),
         "raw_string_args": tool.raw_string_args,
+        "output_schema": tool.output_schema,
     }
 
 

@@ -59,6 +59,11 @@ class DynamicTool(ABC):
         return str(self._option("instructions", ""))
 
     @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON Schema of the data of a success, or None."""
+        return None
+
+    @property
     def raw_string_args(self) -> list[str]:
         """Parameters whose text arrives as written, without embed resolution."""
         return list(self._option("raw_string_args", []))

@@ -7,6 +7,7 @@ from .parameters.records import add_default
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .signature import Parameter
@@ -39,6 +40,24 @@ def function_schema(parameters: list[Parameter], texts: dict[str, str]) -> dict[
     if book.definitions:
         schema["$defs"] = book.definitions
     return schema
+
+
+def returned_schema(function: Callable[..., Any]) -> dict[str, Any] | None:
+    """Return the schema of what a function returns, if that is an object with named fields."""
+    from .parameters.reading import read_annotation
+    from .signature import annotations_of
+
+    annotation = annotations_of(function).get("return", MISSING)
+    if annotation is MISSING:
+        return None
+    kind = read_annotation(annotation, getattr(function, "__globals__", {}))
+    book = SchemaBook()
+    schema = kind.schema(book)
+    named = book.definitions.get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    # A ToolResult says how a call ended, not what it found.
+    if "properties" not in named or {"status", "message", "data_objects"} <= set(named["properties"]):
+        return None
+    return {**schema, "$defs": book.definitions} if book.definitions else schema
 
 
 def _property(parameter: Parameter, text: str, book: SchemaBook) -> dict[str, Any]:

@@ -74,6 +74,12 @@ class FunctionTool(DynamicTool):
         return function_schema(self.parameters, self.docstring.parameters)
 
     @property
+    def output_schema(self) -> dict[str, Any] | None:
+        from .function_schema import returned_schema
+
+        return returned_schema(self.function)
+
+    @property
     def artifact_params(self) -> dict[str, ArtifactTypeInfo]:
         from .artifacts import artifact_info
 

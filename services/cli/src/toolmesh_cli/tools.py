@@ -48,6 +48,7 @@ def listing_document(listing: MeshListing) -> dict[str, Any]:
                 "workers": list(tool.workers),
                 "description": tool.newest.description,
                 "parameters": _parameters(tool),
+                "sdk": tool.newest.sdk,
                 "required_scopes": list(tool.newest.required_scopes),
             }
             for tool in listing.tools()

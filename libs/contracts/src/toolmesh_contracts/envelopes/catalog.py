@@ -52,6 +52,10 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """JSON list of the settings that the tool reads from tool_config."""
     auth: RawJson = msgspec.UNSET
     volume_parameters: RawJson = msgspec.UNSET
+    output_schema: RawJson = msgspec.UNSET
+    """JSON Schema of a success's data."""
+    sdk: str = ""
+    """Name and version of the SDK that described the tool, if it says."""
     required_scopes: tuple[str, ...] = ()
     idempotent: bool = False
     max_attempts: Annotated[int, msgspec.Meta(ge=1)] = 1

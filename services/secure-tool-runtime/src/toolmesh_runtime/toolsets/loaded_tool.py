@@ -66,6 +66,8 @@ class LoadedTool:
             config_schema=_raw(said.config_schema) if said.config_schema else msgspec.UNSET,
             auth=_raw(said.auth) if said.auth is not None else msgspec.UNSET,
             volume_parameters=_raw(said.volume_params) if said.volume_params else msgspec.UNSET,
+            output_schema=_raw(said.output_schema) if said.output_schema else msgspec.UNSET,
+            sdk=said.sdk,
             required_scopes=self.manifest.required_scopes,
             idempotent=self.manifest.idempotent,
             max_attempts=self.manifest.max_attempts,
