@@ -41,11 +41,11 @@ def _printed(result: CallResult) -> tuple[str, str]:
     [
         (Outcome.OK, None, 0),
         (Outcome.PARTIAL, None, 0),
-        (Outcome.PENDING, None, 1),
+        (Outcome.PENDING, None, 6),
         (Outcome.ERROR, _ERROR, 1),
         (Outcome.ERROR, ErrorInfo(code=ErrorCode.SANDBOX_TIMEOUT, message="late"), 5),
         (Outcome.ERROR, ErrorInfo(code=ErrorCode.PERMISSION_DENIED, message="no"), 4),
-        (Outcome.AUTH_REQUIRED, ErrorInfo(code=ErrorCode.AUTH_REQUIRED, message="sign in"), 1),
+        (Outcome.AUTH_REQUIRED, ErrorInfo(code=ErrorCode.AUTH_REQUIRED, message="sign in"), 6),
     ],
 )
 def test_each_outcome_has_its_exit_code(outcome: Outcome, error: ErrorInfo | None, code: int) -> None:
@@ -60,6 +60,16 @@ def test_the_result_is_on_stdout_and_an_error_on_stderr() -> None:
         "",
     )
     assert _printed(_result(Outcome.ERROR, _ERROR)) == ("", "error [TOOL_ERROR]: no such city\nhint: try Oslo\n")
+
+
+def test_a_question_is_shown_with_its_data_and_what_to_do() -> None:
+    """A pending result is no success: the question is what a pipe takes, and how to go on is said beside it."""
+    stdout, stderr = _printed(_result(Outcome.PENDING, message="Delete 3 files?", data=b'{"options": ["yes", "no"]}'))
+    assert stdout == 'Delete 3 files?\n{\n  "options": [\n    "yes",\n    "no"\n  ]\n}\n'
+    assert stderr.splitlines() == [
+        "warning: the tool has not done it yet: it asks what stands below",
+        "hint: this call is over; put the answer into the arguments of another call, as the tool describes it",
+    ]
 
 
 def test_a_tools_escape_codes_never_reach_the_terminal() -> None:

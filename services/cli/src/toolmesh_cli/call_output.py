@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from toolmesh_cli import exit_codes
 from toolmesh_cli.failures import Failure
 from toolmesh_cli.terminal import Terminal, visible
@@ -21,7 +23,7 @@ def exit_code_of_result(result: CallResult) -> int:
     """Return how the command ends for a result; partial counts as done, waiting for a person does not."""
     if result.error is not None:
         return exit_codes.exit_code_of(result.error.code)
-    return exit_codes.OK if result.outcome in {Outcome.OK, Outcome.PARTIAL} else exit_codes.FAILED
+    return exit_codes.WAITING if result.outcome is Outcome.PENDING else exit_codes.OK
 
 
 def print_result(result: CallResult, stdout: Terminal, stderr: Terminal) -> None:
@@ -33,10 +35,14 @@ def print_result(result: CallResult, stdout: Terminal, stderr: Terminal) -> None
         for note in result.notes:
             stderr.warning(note)
         return
-    if result.outcome is not Outcome.OK:
-        stderr.warning(f"the tool's outcome is {result.outcome}")
+    if result.outcome is Outcome.PARTIAL:
+        stderr.warning("the tool did only a part of it")
+    if result.outcome is Outcome.PENDING:
+        stderr.warning("the tool has not done it yet: it asks what stands below")
     if text := result.text():
         stdout.line(visible(text).removesuffix("\n"))
+    if result.outcome is Outcome.PENDING:
+        stderr.hint("this call is over; put the answer into the arguments of another call, as the tool describes it")
 
 
 def result_document(result: CallResult, saved: Mapping[str, str]) -> dict[str, Any]:
@@ -58,7 +64,11 @@ def result_document(result: CallResult, saved: Mapping[str, str]) -> dict[str, A
         "artifacts": [
             {
                 "filename": one.filename,
+                "version": one.version,
                 "mime_type": one.mime_type,
+                "description": one.description,
+                "preview": one.preview,
+                "metadata": None if one.metadata is None else json.loads(msgspec.json.encode(one.metadata)),
                 "size": one.size,
                 "sha256": one.sha256,
                 "saved_as": saved.get(one.filename),

@@ -16,6 +16,7 @@ __all__ = [
     "TIMED_OUT",
     "UNREACHABLE",
     "USAGE",
+    "WAITING",
     "exit_code_of",
 ]
 
@@ -28,6 +29,8 @@ UNREACHABLE: Final = 3
 """No broker, or nobody who serves the tool."""
 DENIED: Final = 4
 TIMED_OUT: Final = 5
+WAITING: Final = 6
+"""The tool asks a person something, or to sign in, before it can go on."""
 CANCELLED: Final = 130
 """As shells report a program ended by Ctrl-C."""
 READER_GONE: Final = 141
@@ -37,7 +40,7 @@ EXIT_CODES: Final[Mapping[ErrorCode, int]] = MappingProxyType(
     {
         ErrorCode.AUTHENTICATION_FAILED: DENIED,
         ErrorCode.PERMISSION_DENIED: DENIED,
-        ErrorCode.AUTH_REQUIRED: FAILED,
+        ErrorCode.AUTH_REQUIRED: WAITING,
         ErrorCode.INVALID_REQUEST: USAGE,
         ErrorCode.UNSUPPORTED_SCHEMA: USAGE,
         ErrorCode.INVALID_ARGUMENTS: USAGE,

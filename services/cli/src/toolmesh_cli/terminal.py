@@ -97,4 +97,8 @@ class Terminal:
         """Write an error and, if there is one, what to do next."""
         self.line(f"{self.paint(f'error [{code}]:', Colour.BAD)} {visible(message)}")
         if hint:
-            self.line(f"{self.paint('hint:', Colour.WARNING)} {visible(hint)}")
+            self.hint(hint)
+
+    def hint(self, text: str) -> None:
+        """Write what to do next."""
+        self.line(f"{self.paint('hint:', Colour.WARNING)} {visible(text)}")
