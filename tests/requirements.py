@@ -83,6 +83,9 @@ REQUIREMENTS = {
     "tool:mistakes": Requirement(MANIFEST, "A mistake in a file has file, line, key and the nearest spelling."),
     "tool:reloaded": Requirement(MANIFEST, "A changed folder is a new version; running calls keep the old one."),
     "tool:first-steps": Requirement(FIRST, "A scaffold, a run without a server, a mesh and a call: four commands."),
+    "tool:annotations": Requirement(
+        FIRST, "What an annotation says is in the catalog, and what is sent arrives as its type."
+    ),
     "tool:old-or-new": Requirement(FIRST, "While a file is saved, the former version is served, then the new one."),
     "tool:former-stays": Requirement(
         FIRST, "A version that can't be loaded leaves the former one served, and is named."

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tests.reference.levels import Level, level_of
+
 __all__ = ["Row"]
 
 
@@ -19,6 +21,19 @@ class Row:
     """What toolmesh lacks: the row has no tests then, and counts as not proven."""
     differs: str = ""
     """Why we do otherwise than the contract has it; the tests then prove our outcome."""
+
+    apart: str = ""
+    """Why no test takes the row through a worker; given exactly when none does."""
+
+    @property
+    def levels(self) -> dict[str, Level]:
+        """How far each test goes."""
+        return {test: level_of(test) for test in self.tests}
+
+    @property
+    def through_worker(self) -> bool:
+        """Whether a test runs the tool in a real worker, over a real broker."""
+        return Level.WORKER in self.levels.values()
 
     @property
     def section(self) -> str:

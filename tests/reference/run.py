@@ -1,7 +1,8 @@
 """Proves the rows of one room: `python tests/reference/run.py ROOM`.
 
-Runs exactly the tests that the rows name, all in one go. Prints each row that differs on purpose with its reason, each
-row that has no test or whose test did not pass, and last `reference: N of M rows`.
+Runs exactly the tests that the rows name, all in one go. Prints each row that differs on purpose and each that no test
+takes through a worker, with their reasons, each row that has no test or whose test did not pass, how many of the proven
+rows a worker proves, and last `reference: N of M rows`.
 """
 
 import sys
@@ -51,14 +52,20 @@ def main() -> int:
     rows = rows_of(sys.argv[1])
     outcomes = Outcomes()
     tests = sorted({test for row in rows for test in row.tests})
-    options = ["-q", "-n", "2", "--no-header", "--rootdir", str(ROOT), "-p", "no:cacheprovider"]
+    # Tests of one module share what it starts.
+    options = ["-q", "-n", "2", "--dist", "loadfile", "--no-header", "--rootdir", str(ROOT), "-p", "no:cacheprovider"]
     pytest.main([*options, *(str(ROOT / test) for test in tests)], plugins=[outcomes])
     for row in rows:
         if row.differs:
             sys.stdout.write(f"{row.identifier} differs: {row.differs}\n")
+    for row in rows:
+        if not row.through_worker:
+            sys.stdout.write(f"{row.identifier} not through a worker: {row.apart}\n")
     wrong = {row.identifier: reason for row in rows if (reason := fault(row.tests, outcomes.by_node, row.lacks))}
     for identifier, reason in wrong.items():
         sys.stdout.write(f"{identifier} NOT PROVEN: {reason}\n")
+    proven = sum(row.through_worker for row in rows if row.identifier not in wrong)
+    sys.stdout.write(f"through a worker: {proven} of {len(rows)} rows\n")
     sys.stdout.write(f"reference: {len(rows) - len(wrong)} of {len(rows)} rows\n")
     return 1 if wrong else 0
 

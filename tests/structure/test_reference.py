@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.reference.levels import Level, level_of
 from tests.reference.rooms import rooms, rows_of
 from tests.reference.run import fault
 
@@ -20,6 +21,23 @@ def test_every_row_names_its_outcome_and_a_test(room: str) -> None:
     assert sorted({name for name in identifiers if identifiers.count(name) > 1}) == []
     assert [row.identifier for row in rows if not row.outcome or ":" not in row.identifier] == []
     assert [row.identifier for row in rows if bool(row.tests) == bool(row.lacks)] == []
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_row_goes_through_a_worker_or_says_why_not(room: str) -> None:
+    """A reason beside such a test would be untrue, and a row without either could have been forgotten."""
+    assert [row.identifier for row in rows_of(room) if row.through_worker is bool(row.apart)] == []
+
+
+def test_a_tests_level_is_what_it_uses() -> None:
+    """Directly, by a fixture or a function of its module, or through tests/support; and only there."""
+    worker = "tests/integration/runtime"
+    assert level_of(f"{worker}/test_worker_outcomes.py::test_tool_sees_a_clean_environment") is Level.WORKER
+    assert level_of(f"{worker}/test_go_tools.py::test_go_results_have_their_outcome") is Level.WORKER
+    by_fixture = f"{worker}/test_annotations_at_work.py::test_value_sent_by_the_schema_arrives_as_annotated[str]"
+    assert level_of(by_fixture) is Level.WORKER
+    assert level_of(f"{worker}/test_published_sdk_calls.py::test_no_status_is_lost_or_glued") is Level.PART
+    assert level_of("tests/unit/sdk/test_arguments.py::test_all_problems_are_named_at_once") is Level.PART
 
 
 def test_every_test_of_a_row_exists() -> None:

@@ -22,14 +22,19 @@ _RUN_S = 60
 
 
 def installed(release: str) -> Path:
+    """Returns a folder with a release of the SDK, as its users install it."""
+    return installed_package(f"sam-tool-sdk=={release}")
+
+
+def installed_package(requirement: str) -> Path:
     """Returns a folder as `pip install --target` fills it, for the machine's own Python; downloaded once."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    folder = CACHE / release
-    with (CACHE / f"{release}.lock").open("w") as lock:
+    folder = CACHE / requirement
+    with (CACHE / f"{requirement}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=CACHE) as staging:
-                _install(f"sam-tool-sdk=={release}", Path(staging) / "python")
+                _install(requirement, Path(staging) / "python")
                 (Path(staging) / "python").rename(folder)
     return folder
 

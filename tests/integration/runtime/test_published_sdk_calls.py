@@ -175,6 +175,7 @@ SUCCESSES: dict[str, tuple[Outcome, str, Any]] = {
     "list": (Outcome.OK, "[1, 2]", None),
     "coroutine": (Outcome.OK, "later", None),
     "fork": (Outcome.OK, "the child goes on", None),
+    "thread": (Outcome.OK, "the thread goes on", None),
     "dict": (Outcome.OK, "", {"a": 1}),
     "odd_values": (
         Outcome.OK,

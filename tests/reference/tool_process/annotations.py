@@ -1,7 +1,11 @@
 """What each annotation advertises, and what arrives (section 3.1)."""
 
 from tests.reference.places import (
+    ANNOTATIONS,
     CONTEXT_FORMS,
+    DECLARATIONS,
+    EVERY_FORM_AT_WORK,
+    EVERY_STYLE,
     FORMS,
     MISSING_ARTIFACT,
     PRESENTATION,
@@ -10,11 +14,39 @@ from tests.reference.places import (
     SDK,
 )
 from tests.reference.row import Row
+from tests.support.annotated_toolset import PUBLISHED_LEAVES_OUT
+from tests.support.published_sdk import RELEASES
 
+_MANY = f"{DECLARATIONS}::test_defaults_doubtful_values_and_further_arguments_arrive_as_meant"
 _TABLE = f"{SDK}/test_annotation_table.py"
 _FAITHFUL = f"{_TABLE}::test_each_annotation_is_advertised_faithfully_and_built"
 _ARTIFACT = f"{_TABLE}::test_artifact_parameters_are_file_names_and_declared_to_the_host"
 _CONTEXT = f"{_TABLE}::test_the_context_is_no_parameter_under_any_annotation"
+
+
+def _at_work(test: str, published: str, row: str) -> tuple[str, ...]:
+    """The tests of a row through the worker: of our SDK, and of every release of the published one."""
+    releases = () if row in PUBLISHED_LEAVES_OUT else RELEASES
+    return (f"{ANNOTATIONS}::{test}[{row}]", *(f"{ANNOTATIONS}::{published}[{release}-{row}]" for release in releases))
+
+
+def _value(row: str) -> tuple[str, ...]:
+    tests = (
+        "test_value_sent_by_the_schema_arrives_as_annotated",
+        "test_published_tool_gets_the_value_that_its_schema_asks_for",
+    )
+    return (f"{_FAITHFUL}[{row}]", *_at_work(*tests, row))
+
+
+def _file(row: str) -> tuple[str, ...]:
+    tests = "test_file_sent_by_its_name_arrives_loaded", "test_published_tool_gets_the_file_whose_name_was_sent"
+    return (f"{_ARTIFACT}[{row}]", *_at_work(*tests, row))
+
+
+def _context(row: str) -> tuple[str, ...]:
+    tests = "test_context_arrives_and_is_not_asked_for", "test_published_tool_gets_its_context_in_every_form"
+    return (f"{_CONTEXT}[{row}]", *_at_work(*tests, row))
+
 
 # Our name of the row, what is right, and the row of the test's table.
 _TYPES = [
@@ -112,37 +144,41 @@ _CONTEXTS = [
 ]
 
 ROWS = [
-    *(Row(f"3.1:{name}", outcome, (f"{_FAITHFUL}[{row}]",)) for name, outcome, row in _TYPES),
-    *(Row(f"3.1:{name}", outcome, (f"{_ARTIFACT}[{row}]",)) for name, outcome, row in _FILES),
+    *(Row(f"3.1:{name}", outcome, _value(row)) for name, outcome, row in _TYPES),
+    *(Row(f"3.1:{name}", outcome, _file(row)) for name, outcome, row in _FILES),
     *(
         Row(
             f"3.1:{name}",
             "The context arrives, and the model never sees it.",
-            (f"{_CONTEXT}[{row}]", f"{CONTEXT_FORMS}::test_the_context_arrives_in_every_form"),
+            (*_context(row), f"{CONTEXT_FORMS}::test_the_context_arrives_in_every_form"),
         )
         for name, row in _CONTEXTS
     ),
     Row(
         "3.1:Dict[str,Artifact]",
         "An object of names, each of a file that came along for another parameter.",
-        (f"{_TABLE}::test_a_dictionary_of_artifacts_is_filled_by_name",),
+        (
+            _MANY,
+            f"{_TABLE}::test_a_dictionary_of_artifacts_is_filled_by_name",
+        ),
     ),
     Row(
         "3.1:'ToolResult'",
         "As if it were not quoted: an object of which a result is built.",
-        (f"{_FAITHFUL}['ToolResult']",),
+        _value("'ToolResult'"),
         differs="a parameter is hidden only if it is the context or named tool_config; hiding any other loses it",
     ),
     Row(
         "3.1:'MyToolConfig'",
         "Text, as any annotation that can't be resolved.",
-        (f"{_FAITHFUL}['MyToolConfig']",),
+        _value("'MyToolConfig'"),
         differs="settings are known by the parameter's name tool_config, whatever its type; this one the model sends",
     ),
     Row(
         "3.1:required",
         "What has neither a default nor allows null is required, in every style alike.",
         (
+            _MANY,
             f"{SDK}/test_arguments.py::test_an_optional_parameter_without_default_may_be_left_out",
             f"{FORMS}::test_repaired_tools_advertise_only_what_models_send",
         ),
@@ -152,6 +188,7 @@ ROWS = [
         "3.1:default",
         "The default is in the schema, and applies to what is absent.",
         (
+            _MANY,
             f"{SCHEMA_DOCUMENTS}::test_declarations_are_part_of_the_entry",
             f"{SDK}/test_arguments.py::test_null_means_the_default_where_null_is_no_value",
         ),
@@ -160,13 +197,14 @@ ROWS = [
     Row(
         "3.1:refused",
         "A value that does not fit never reaches the tool, and the error names its place.",
-        (f"{_TABLE}::test_what_does_not_fit_is_refused_by_place_and_expectation", MISSING_ARTIFACT),
+        (_MANY, f"{_TABLE}::test_what_does_not_fit_is_refused_by_place_and_expectation", MISSING_ARTIFACT),
         differs="the published SDK hands any value on",
     ),
     Row(
         "3.1:coercion",
         "Numbers, truth values and objects in quotes are taken for what they are, at any depth.",
         (
+            _MANY,
             f"{_TABLE}::test_what_models_write_for_a_type_is_taken",
             f"{SDK}/test_arguments.py::test_text_becomes_what_the_annotation_says",
         ),
@@ -174,12 +212,17 @@ ROWS = [
     Row(
         "3.1:artifact-as-object",
         "The worker shows a file's name also where the published SDK advertises an object.",
-        (f"{PRESENTATION}::test_artifact_is_advertised_as_the_name_of_a_file",),
+        (
+            EVERY_FORM_AT_WORK,
+            f"{PRESENTATION}::test_artifact_is_advertised_as_the_name_of_a_file",
+        ),
     ),
     Row(
         "3.1:definitions",
         "Models that refer to one another resolve, and equal names stay apart.",
         (
+            *_value("Tree"),
+            *_value("House"),
             f"{_TABLE}::test_pydantic_definitions_are_lifted_to_the_top",
             f"{_TABLE}::test_recursive_types_use_definitions_and_each_class_keeps_its_own_name",
         ),
@@ -187,12 +230,16 @@ ROWS = [
     Row(
         "3.1:docstrings",
         "The three common forms give the parameters' texts, and later sections are none of them.",
-        (f"{SDK}/test_docstrings.py::test_every_form_gives_the_same_texts",),
+        (
+            _MANY,
+            f"{SDK}/test_docstrings.py::test_every_form_gives_the_same_texts",
+        ),
     ),
     Row(
         "3.1:first-sentence",
         "A first sentence over two lines is whole.",
         (
+            EVERY_STYLE,
             f"{SCHEMA_DOCUMENTS}::test_a_described_function_keeps_its_paragraphs_and_loses_its_args_block",
             f"{FORMS}::test_repaired_tools_advertise_only_what_models_send",
         ),
@@ -200,11 +247,14 @@ ROWS = [
     Row(
         "3.1:dropped-names",
         "`self`, `cls` and `tool_config` are no parameters; they are filled.",
-        (f"{CONTEXT_FORMS}::test_tool_config_reaches_every_style", REPAIRED),
+        (EVERY_FORM_AT_WORK, f"{CONTEXT_FORMS}::test_tool_config_reaches_every_style", REPAIRED),
     ),
     Row(
         "3.1:rest",
         "`*args` is no parameter, and `**rest` says what else may be sent.",
-        (f"{SDK}/test_arguments.py::test_extra_arguments_reach_a_function_that_takes_them",),
+        (
+            _MANY,
+            f"{SDK}/test_arguments.py::test_extra_arguments_reach_a_function_that_takes_them",
+        ),
     ),
 ]

@@ -15,6 +15,8 @@ from tests.reference.places import (
     MODEL_CHANNEL,
     ODD_FIELDS,
     OUTCOMES,
+    OWN_CALLER,
+    OWN_STATUSES,
     PROVIDERS,
     RELEASES,
     RUNNER_ARGS,
@@ -37,7 +39,7 @@ ROWS = [
     Row(
         "2.3:byte-order-mark",
         "Ours reads past a mark; the worker never writes one.",
-        (f"{FAILED_CALLS}::test_null_containers_and_a_byte_order_mark_are_tolerated", RUNNER_ARGS),
+        (OWN_CALLER, f"{FAILED_CALLS}::test_null_containers_and_a_byte_order_mark_are_tolerated", RUNNER_ARGS),
     ),
     Row(
         "2.3:size",
@@ -62,6 +64,7 @@ ROWS = [
         "2.3:tool_name-renamed",
         "Ours answers to the name that the model saw as well.",
         (f"{SCHEMA_DOCUMENTS}::test_a_provider_renames_its_tools_and_answers_both_names",),
+        apart="the worker always sends the static name, as published tools need it",
     ),
     Row(
         "2.3:args",
@@ -93,6 +96,7 @@ ROWS = [
         "2.3:artifact_metadata-incomplete",
         "A file without a place did not come, which is an error in an envelope; null is none.",
         (f"{ARGUMENTS_FILE}::test_an_artifact_without_a_path_is_one_that_did_not_come", ODD_FIELDS),
+        apart="the worker places every file before it names it",
     ),
     Row(
         "2.3:artifact_paths",
@@ -113,7 +117,11 @@ ROWS = [
     Row(
         "2.3:status_pipe",
         "Statuses go there; without one they are refused and cost nothing.",
-        (STATUSES, f"{STATUS_CHANNEL}::test_a_host_without_a_reader_costs_one_short_wait_and_not_one_per_message"),
+        (
+            OWN_STATUSES,
+            STATUSES,
+            f"{STATUS_CHANNEL}::test_a_host_without_a_reader_costs_one_short_wait_and_not_one_per_message",
+        ),
     ),
     Row(
         "2.3:result_file",
@@ -137,9 +145,9 @@ ROWS = [
         ),
     ),
     Row("2.3:user_id", "Who calls, as the token has it; `unknown` if not told.", (EVERYTHING, WHO_CALLS, ODD_FIELDS)),
-    Row("2.3:session_id", "The conversation; `unknown` if not told.", (RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
-    Row("2.3:app_name", "The agent; empty if not told.", (RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
-    Row("2.3:task_id", "The agent's task; empty if not told.", (RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
+    Row("2.3:session_id", "The conversation; `unknown` if not told.", (OWN_CALLER, RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
+    Row("2.3:app_name", "The agent; empty if not told.", (OWN_CALLER, RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
+    Row("2.3:task_id", "The agent's task; empty if not told.", (OWN_CALLER, RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
     Row(
         "2.3:tool_oauth_token",
         "The token for the service; empty if there is none.",
@@ -158,11 +166,15 @@ ROWS = [
         "The caller's profile as JSON text, from the token; ours takes an object as well, and rubbish as none.",
         (EVERYTHING, RUNNER_ARGS, f"{ARGUMENTS_FILE}::test_a_profile_that_is_an_object_is_taken", ODD_FIELDS),
     ),
-    Row("2.3:volume_mounts", "The call's volumes; null and rubbish are none.", (RUNNER_ARGS, WHO_CALLS, ODD_FIELDS)),
+    Row(
+        "2.3:volume_mounts",
+        "The call's volumes; null and rubbish are none.",
+        (OWN_CALLER, RUNNER_ARGS, WHO_CALLS, ODD_FIELDS),
+    ),
     Row(
         "2.3:module",
         "Fields of the module runner are neither written by the worker nor obeyed by our SDK.",
-        (RUNNER_ARGS, ODD_FIELDS),
+        (OWN_CALLER, RUNNER_ARGS, ODD_FIELDS),
         differs="only programs are run: importing whatever a field names is a second way in that no tool needs",
     ),
     Row("2.3:unknown-keys", "Fields that a tool does not know cost nothing.", (RELEASES, GO_ARGUMENTS, ODD_FIELDS)),

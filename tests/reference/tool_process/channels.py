@@ -8,6 +8,10 @@ from tests.reference.places import (
     MODEL_CHANNEL,
     MODEL_SOCKET,
     OUTCOMES,
+    OWN_LINES,
+    OWN_MODEL,
+    OWN_STATUSES,
+    OWN_TORN,
     STATUS_CHANNEL,
     STATUS_PIPE,
     STATUSES,
@@ -23,46 +27,57 @@ _BAD_LINES = f"{MODEL_SOCKET}::test_each_bad_line_has_one_answer_that_is_an_erro
 _ENVIRONMENT = f"{OUTCOMES}::test_tool_sees_a_clean_environment"
 
 ROWS = [
-    Row("2.6:line", "One line of ASCII JSON a message, line ends inside it escaped.", (STATUSES, _TEXTS)),
+    Row("2.6:line", "One line of ASCII JSON a message, line ends inside it escaped.", (OWN_STATUSES, STATUSES, _TEXTS)),
     Row(
         "2.6:no-text",
         "A message that is no text becomes some, on either side.",
-        (STATUSES, _TEXTS, f"{STATUS_PIPE}::test_noise_is_dropped_and_a_glued_line_is_kept"),
+        (OWN_STATUSES, STATUSES, _TEXTS, f"{STATUS_PIPE}::test_noise_is_dropped_and_a_glued_line_is_kept"),
     ),
     Row(
         "2.6:unserialisable",
         "It is shown as text and taken.",
-        (_TEXTS,),
+        (
+            OWN_STATUSES,
+            _TEXTS,
+        ),
         differs="a status is no reason to end a tool's work",
     ),
     Row(
         "2.6:no-reader",
         "One short wait in all, then each message is refused at once; the worker always reads.",
         (_NO_READER, f"{STATUS_PIPE}::test_writer_never_meets_a_pipe_without_reader"),
+        apart="the worker opens the pipe before the start and reads until the end",
     ),
-    Row("2.6:no-path", "Refused at once.", (_NO_READER,)),
+    Row("2.6:no-path", "Refused at once.", (_NO_READER,), apart="the worker always gives a pipe"),
     Row(
         "2.6:reader-left",
         "Refused, and taken again once a reader is back.",
         (f"{STATUS_CHANNEL}::test_a_reader_that_left_may_come_back",),
+        apart="the worker reads until the end",
     ),
-    Row("2.6:plain-file", "A plain file serves as well.", (_TEXTS,)),
+    Row("2.6:plain-file", "A plain file serves as well.", (_TEXTS,), apart="the worker always gives a pipe"),
     Row(
         "2.6:full-pipe",
         "Ours waits for room; what is not taken is told as such and dropped whole.",
         (_FLOOD, f"{STATUS_CHANNEL}::test_a_line_that_was_not_begun_is_dropped_whole"),
+        apart="the worker never lets the pipe fill for long; what a slower reader meets is the SDK alone",
     ),
-    Row("2.6:flood", "All of a flood arrives at the worker, from the published SDK too.", (STATUSES, _FLOOD)),
+    Row(
+        "2.6:flood",
+        "All of a flood arrives at the worker, from the published SDK too.",
+        (OWN_STATUSES, STATUSES, _FLOOD),
+    ),
     Row(
         "2.6:long-line",
         "A line longer than the room arrives whole, and the next one too.",
-        (STATUSES, _FLOOD, f"{STATUS_CHANNEL}::test_a_torn_line_is_finished_before_the_next_one"),
+        (OWN_STATUSES, STATUSES, _FLOOD, f"{STATUS_CHANNEL}::test_a_torn_line_is_finished_before_the_next_one"),
     ),
     Row("2.6:go", "A flood holds no Go tool up: the worker drains the pipe.", (GO_FLOOD,)),
     Row(
         "2.6:host-resync",
         "A cut line costs only itself, one without end is bounded.",
         (
+            OWN_TORN,
             f"{STATUS_PIPE}::test_noise_is_dropped_and_a_glued_line_is_kept",
             f"{STATUS_PIPE}::test_endless_line_is_bounded",
             f"{STATUS_PIPE}::test_cut_reads_give_the_same_texts",
@@ -93,11 +108,19 @@ ROWS = [
         "An error object with code and message, which our client raises as the published one does.",
         (EVERYTHING, GO_MODEL, _BAD_LINES, f"{MODEL_SOCKET}::test_our_own_client_speaks_it"),
     ),
-    Row("2.7:only-method", "Any other method is refused, and the connection stays usable.", (_BAD_LINES,)),
+    Row(
+        "2.7:only-method",
+        "Any other method is refused, and the connection stays usable.",
+        (
+            OWN_LINES,
+            _BAD_LINES,
+        ),
+    ),
     Row(
         "2.7:temperature",
         "0.7 unless told otherwise, always sent.",
         (
+            OWN_MODEL,
             f"{MODEL_CHANNEL}::test_a_sync_and_an_async_tool_ask_the_model",
             f"{MODEL_SOCKET}::test_question_has_its_answer_and_its_id",
         ),
@@ -107,6 +130,7 @@ ROWS = [
         "Answers to other questions and notices are passed over; an answer without a number is taken.",
         (_OTHERS_ANSWERS, f"{MODEL_CHANNEL}::test_an_answer_without_an_id_is_taken"),
         differs="taking any line shifts every later answer by one",
+        apart="the worker sends no notices and no wrong numbers",
     ),
     Row(
         "2.7:silence",
@@ -118,17 +142,20 @@ ROWS = [
         "An error, and the next question connects anew.",
         (f"{MODEL_CHANNEL}::test_a_lost_connection_is_an_error_and_the_next_call_connects_anew",),
         differs="a client that stays broken for good helps nobody",
+        apart="the worker keeps the connection until the tool has ended",
     ),
     Row(
         "2.7:odd-answers",
         "Each is the one error that tools expect.",
         (_ODD_ANSWERS,),
         differs="any other exception would pass by a tool that is prepared for this one",
+        apart="the answers of the worker are well formed",
     ),
     Row(
         "2.7:large",
-        "Megabytes pass both ways.",
+        "Hundreds of kilobytes pass the broker both ways, and megabytes the socket; the limit is told.",
         (
+            OWN_MODEL,
             f"{MODEL_CHANNEL}::test_a_large_answer_in_many_parts_is_read_whole",
             f"{MODEL_SOCKET}::test_surrogates_and_large_answers_pass",
         ),
@@ -136,7 +163,7 @@ ROWS = [
     Row(
         "2.7:host-one-answer",
         "Every line has exactly one answer, whatever it is, and its error is an object.",
-        (_BAD_LINES, f"{MODEL_SOCKET}::test_endless_line_has_one_answer_and_no_memory"),
+        (OWN_LINES, _BAD_LINES, f"{MODEL_SOCKET}::test_endless_line_has_one_answer_and_no_memory"),
     ),
     Row(
         "2.7:no-model",
@@ -155,6 +182,7 @@ ROWS = [
         "2.9:sdk",
         "The SDK needs no variable and obeys none.",
         (f"{ARGUMENTS_FILE}::test_no_variable_of_the_environment_is_needed_or_obeyed",),
+        apart="what is set for a tool is the same in every call; its absence is seen only outside",
     ),
     Row("2.9:cleared", "Only a handful of variables, none of the worker's own.", (_ENVIRONMENT,)),
     Row("2.9:path", "The system's folders for programs, and UTF-8 for texts.", (_ENVIRONMENT,)),

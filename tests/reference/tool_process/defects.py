@@ -1,16 +1,21 @@
 """What goes wrong under the published SDK and host, and what is right instead (section 5)."""
 
 from tests.reference.places import (
+    ANNOTATIONS,
     ARGUMENT_RULES,
     ARGUMENTS_FILE,
     ARTIFACT_FILES,
     BY_STYLE,
     CONTEXT_FORMS,
+    DECLARATIONS,
     DECLARED,
     DESCRIBED,
     ENVELOPE,
+    EVERY_FORM_AT_WORK,
+    EVERY_STYLE,
     EVERYTHING,
     FAILED_CALLS,
+    FILE_LISTS,
     FORMS,
     GO,
     GO_ARGUMENTS,
@@ -18,14 +23,27 @@ from tests.reference.places import (
     GO_MODEL,
     GO_RESULTS,
     HOST_REPAIRS,
+    HOSTILE_OUTPUTS,
+    HOSTILE_RESULTS,
     INTERPRETATION,
     LAUNCHER,
     MISSING_ARTIFACT,
     MODEL_CHANNEL,
     MODEL_SOCKET,
+    NEIGHBOURS,
     ODD_FIELDS,
     OUTCOMES,
     OUTPUT_FILES,
+    OWN_CALLER,
+    OWN_CANCELLED,
+    OWN_FAMILY,
+    OWN_FILES_IN,
+    OWN_FILES_OUT,
+    OWN_LOG,
+    OWN_MODEL,
+    OWN_NAMES,
+    OWN_SHAPES,
+    OWN_STATUSES,
     PRESENTATION,
     PROVIDERS,
     RELEASES,
@@ -38,6 +56,7 @@ from tests.reference.places import (
     SHAPES,
     STATUS_CHANNEL,
     STATUSES,
+    UNDESCRIBABLE,
     VERSIONS,
     WHO_CALLS,
     WORKER,
@@ -45,6 +64,8 @@ from tests.reference.places import (
 from tests.reference.row import Row
 
 _TABLE = f"{SDK}/test_annotation_table.py"
+_MANY = f"{DECLARATIONS}::test_defaults_doubtful_values_and_further_arguments_arrive_as_meant"
+_AT_WORK = f"{ANNOTATIONS}::test_value_sent_by_the_schema_arrives_as_annotated"
 _EVERY_FORM = f"{CONTEXT_FORMS}::test_the_context_arrives_in_every_form"
 _NEVER_SEEN = f"{CONTEXT_FORMS}::test_the_model_never_sees_the_context"
 _CONFIG = f"{CONTEXT_FORMS}::test_tool_config_reaches_every_style"
@@ -76,31 +97,59 @@ _CALLING = [
     Row(
         "5:1-no-context",
         "A function without a context, or without parameters, is called as it is.",
-        (f"{CONTEXT_FORMS}::test_a_tool_without_a_context_is_called_without_one", REPAIRED, RELEASES),
+        (
+            EVERY_FORM_AT_WORK,
+            f"{CONTEXT_FORMS}::test_a_tool_without_a_context_is_called_without_one",
+            REPAIRED,
+            RELEASES,
+        ),
     ),
     Row(
         "5:2-optional-context",
         "An optional, unannotated or defaulted context arrives and is not shown.",
-        (_EVERY_FORM, _NEVER_SEEN, REPAIRED, REPAIRED_SCHEMA),
+        (EVERY_FORM_AT_WORK, _EVERY_FORM, _NEVER_SEEN, REPAIRED, REPAIRED_SCHEMA),
     ),
-    Row("5:3-tool_config", "A `tool_config` parameter gets the settings.", (_CONFIG, REPAIRED)),
+    Row("5:3-tool_config", "A `tool_config` parameter gets the settings.", (EVERY_FORM_AT_WORK, _CONFIG, REPAIRED)),
     Row(
         "5:4-legacy-context",
         "The oldest form's context is not shown, and is of its own kind.",
-        (_NEVER_SEEN, REPAIRED_SCHEMA, f"{CONTEXT_FORMS}::test_the_oldest_form_gets_synchronous_artifacts"),
+        (
+            EVERY_FORM_AT_WORK,
+            _NEVER_SEEN,
+            REPAIRED_SCHEMA,
+            f"{CONTEXT_FORMS}::test_the_oldest_form_gets_synchronous_artifacts",
+        ),
     ),
     Row(
         "5:5-postponed",
         "Annotations that are text mean what they say.",
-        (_EVERY_FORM, REPAIRED, REPAIRED_SCHEMA, f'{_FAITHFUL}["int"]'),
+        (EVERY_FORM_AT_WORK, _EVERY_FORM, REPAIRED, REPAIRED_SCHEMA, f'{_FAITHFUL}["int"]'),
     ),
-    Row("5:6-sync", "A sync function in a provider and a sync class tool run.", (_EVERY_FORM, _CONFIG, REPAIRED)),
-    Row("5:7-forgotten-await", "What was not awaited is.", (_CALLABLES, REPAIRED, SHAPES)),
-    Row("5:8-duplicates", "Two tools of one name are an error, at discovery.", (f"{_BROKEN}[two tools named run]",)),
-    Row("5:8-inheritance", "A child's tools are its own.", (_FAMILY,)),
-    Row("5:8-own-config", "A provider has `tool_config`.", (_CONFIG, REPAIRED)),
-    Row("5:8-no-tools-created", "`create_tools` may return nothing.", (_FAMILY, REPAIRED)),
-    Row("5:9-types", "Values are checked, and built as annotated.", (_FAITHFUL, _REFUSED)),
+    Row(
+        "5:6-sync",
+        "A sync function in a provider and a sync class tool run.",
+        (EVERY_FORM_AT_WORK, _EVERY_FORM, _CONFIG, REPAIRED),
+    ),
+    Row("5:7-forgotten-await", "What was not awaited is.", (EVERY_FORM_AT_WORK, _CALLABLES, REPAIRED, SHAPES)),
+    Row(
+        "5:8-duplicates",
+        "Two tools of one name are an error, at discovery.",
+        (
+            UNDESCRIBABLE,
+            f"{_BROKEN}[two tools named run]",
+        ),
+    ),
+    Row(
+        "5:8-inheritance",
+        "A child's tools are its own.",
+        (
+            OWN_FAMILY,
+            _FAMILY,
+        ),
+    ),
+    Row("5:8-own-config", "A provider has `tool_config`.", (EVERY_FORM_AT_WORK, _CONFIG, REPAIRED)),
+    Row("5:8-no-tools-created", "`create_tools` may return nothing.", (EVERY_FORM_AT_WORK, _FAMILY, REPAIRED)),
+    Row("5:9-types", "Values are checked, and built as annotated.", (_AT_WORK, _FAITHFUL, _REFUSED)),
     Row(
         "5:9-missing-artifact",
         "A file that did not come is an error before the tool runs.",
@@ -109,41 +158,78 @@ _CALLING = [
     Row(
         "5:10-callables",
         "Positional-only parameters and partial functions work.",
-        (_CALLABLES, f"{SDK}/test_arguments.py::test_extra_arguments_reach_a_function_that_takes_them", REPAIRED),
+        (
+            EVERY_FORM_AT_WORK,
+            _CALLABLES,
+            f"{SDK}/test_arguments.py::test_extra_arguments_reach_a_function_that_takes_them",
+            REPAIRED,
+        ),
     ),
 ]
 
 _SCHEMA = [
-    Row("5:11-losses", "Nothing that an annotation says is lost.", (_FAITHFUL,)),
+    Row(
+        "5:11-losses",
+        "Nothing that an annotation says is lost.",
+        (
+            _AT_WORK,
+            _FAITHFUL,
+        ),
+    ),
     Row(
         "5:11-texts",
         "Description, instructions and parameters say each thing once, and whole.",
-        (_PARAGRAPHS, RELEASES, REPAIRED_SCHEMA),
+        (EVERY_STYLE, _PARAGRAPHS, RELEASES, REPAIRED_SCHEMA),
     ),
     Row(
         "5:12-docstrings",
         "No description is refused at discovery in every style, and never ends a call.",
-        (_UNDESCRIBED,),
+        (
+            UNDESCRIBABLE,
+            _UNDESCRIBED,
+        ),
     ),
-    Row("5:13-null-parameters", "Refused by name.", (f"{_BROKEN}[parameters_schema must be a JSON Schema object]",)),
-    Row("5:13-config-fields", "Field objects in a class's own list work.", (BY_STYLE,)),
-    Row("5:13-provider-options", "A provider's function keeps its time limit and volumes.", (BY_STYLE, _FAMILY)),
+    Row(
+        "5:13-null-parameters",
+        "Refused by name.",
+        (
+            UNDESCRIBABLE,
+            f"{_BROKEN}[parameters_schema must be a JSON Schema object]",
+        ),
+    ),
+    Row(
+        "5:13-config-fields",
+        "Field objects in a class's own list work.",
+        (
+            EVERY_STYLE,
+            BY_STYLE,
+        ),
+    ),
+    Row(
+        "5:13-provider-options",
+        "A provider's function keeps its time limit and volumes.",
+        (EVERY_STYLE, BY_STYLE, _FAMILY),
+    ),
     Row(
         "5:13-class-instructions",
         "A class tool may give instructions.",
-        (BY_STYLE, f"{ARTIFACT_FILES}::test_a_class_tool_gets_loaded_artifacts_checked_arguments_and_its_context"),
+        (
+            EVERY_STYLE,
+            BY_STYLE,
+            f"{ARTIFACT_FILES}::test_a_class_tool_gets_loaded_artifacts_checked_arguments_and_its_context",
+        ),
     ),
-    Row("5:13-embed-control", "What stays raw is in the schema.", (DECLARED, BY_STYLE)),
+    Row("5:13-embed-control", "What stays raw is in the schema.", (EVERY_STYLE, DECLARED, BY_STYLE)),
     Row(
         "5:13-version",
-        "The worker gives a version: the digest of the toolset.",
-        (f"{WORKER}/test_discovery.py::test_change_is_a_new_version_and_the_old_one_stays",),
-        differs="no version, output schema or mark of an SDK in the document: the digest covers all files, and no host reads the rest",
+        "Name and version of the SDK, what a success's data looks like, and the digest of the tool's files as its version.",
+        (_MANY, f"{WORKER}/test_discovery.py::test_change_is_a_new_version_and_the_old_one_stays"),
     ),
     Row(
         "5:14-noise",
         "What is printed leaves the schema readable.",
         (
+            EVERY_STYLE,
             f"{WORKER}/test_discovery.py::test_noise_around_the_schema_does_no_harm",
             f"{SCHEMA_DOCUMENTS}::test_prints_of_create_tools_stay_out_of_the_schema",
         ),
@@ -156,7 +242,7 @@ _SCHEMA = [
 ]
 
 _RESULTS = [
-    Row("5:15-trace", "The model reads one line, without paths.", (SHAPES, _TRACE)),
+    Row("5:15-trace", "The model reads one line, without paths.", (OWN_SHAPES, SHAPES, _TRACE)),
     Row(
         "5:15-secrets",
         "Secrets that the call was given are hidden.",
@@ -165,29 +251,65 @@ _RESULTS = [
     Row(
         "5:15-structure",
         "Class and whether a retry can help are told.",
-        (_RAISED, f"{ENVELOPE}::test_structured_error_is_preferred"),
+        (OWN_SHAPES, _RAISED, f"{ENVELOPE}::test_structured_error_is_preferred"),
     ),
-    Row("5:16-metadata", "Stored files keep type, description, metadata and preview.", (EVERYTHING, _SAVED)),
-    Row("5:16-folders", "Folders in a name are made.", (EVERYTHING, _SAVED)),
-    Row("5:16-escape", "A name that leaves the output folder is refused, and said.", (EVERYTHING, _KEPT, _NAMES)),
-    Row("5:16-same-name", "Equal names are numbered.", (EVERYTHING, _KEPT)),
-    Row("5:16-bad-object", "One bad object costs only itself.", (_KEPT, EVERYTHING)),
-    Row("5:17-nan", "Null with a note.", (SHAPES, f"{RESULT_SHAPES}::test_nan_is_sent_as_null_with_a_note")),
-    Row("5:17-unserialisable", "An error that names the place, in an envelope.", (SHAPES, _NO_JSON)),
-    Row("5:17-atomic", "A result is whole or absent.", (_WHOLE,)),
-    Row("5:17-mistakes-shown", "What is no value of JSON is an error, not its repr.", (_NO_JSON,)),
-    Row("5:17-host-path", "An artifact's metadata has no path.", (VERSIONS,)),
-    Row("5:18-versions", "Each version has its own bytes.", (VERSIONS,)),
+    Row(
+        "5:16-metadata",
+        "Stored files keep type, description, metadata and preview.",
+        (OWN_FILES_OUT, EVERYTHING, _SAVED),
+    ),
+    Row("5:16-folders", "Folders in a name are made.", (OWN_FILES_OUT, EVERYTHING, _SAVED)),
+    Row(
+        "5:16-escape",
+        "A name that leaves the output folder is refused, and said.",
+        (OWN_FILES_OUT, EVERYTHING, _KEPT, _NAMES),
+    ),
+    Row("5:16-same-name", "Equal names are numbered.", (OWN_FILES_OUT, EVERYTHING, _KEPT)),
+    Row("5:16-bad-object", "One bad object costs only itself.", (OWN_FILES_OUT, _KEPT, EVERYTHING)),
+    Row(
+        "5:17-nan", "Null with a note.", (OWN_SHAPES, SHAPES, f"{RESULT_SHAPES}::test_nan_is_sent_as_null_with_a_note")
+    ),
+    Row("5:17-unserialisable", "An error that names the place, in an envelope.", (OWN_SHAPES, SHAPES, _NO_JSON)),
+    Row(
+        "5:17-atomic",
+        "A result is whole or absent.",
+        (_WHOLE,),
+        apart="what a file holds between two writes is no outcome of a call",
+    ),
+    Row(
+        "5:17-mistakes-shown",
+        "What is no value of JSON is an error, not its repr.",
+        (
+            OWN_SHAPES,
+            _NO_JSON,
+        ),
+    ),
+    Row(
+        "5:17-host-path",
+        "An artifact's metadata has no path.",
+        (
+            OWN_FILES_IN,
+            VERSIONS,
+        ),
+    ),
+    Row(
+        "5:18-versions",
+        "Each version has its own bytes.",
+        (
+            OWN_FILES_IN,
+            VERSIONS,
+        ),
+    ),
     Row(
         "5:18-on-demand",
         "Only the call's own files can be read; an error names those.",
-        (_NOT_HERE, EVERYTHING),
-        differs="a call's files are those its caller named and may read; published hosts fetch no others for a tool either",
+        (OWN_FILES_IN, _NOT_HERE, EVERYTHING),
+        differs="denied by default: a call reads the files that its caller named; others need a store that knows whom each belongs to, which is not built yet",
     ),
     Row(
         "5:18-sync-api",
         "Artifacts can be read without a loop, and the model asked without blocking one.",
-        (VERSIONS, f"{MODEL_CHANNEL}::test_a_sync_and_an_async_tool_ask_the_model"),
+        (OWN_FILES_IN, OWN_MODEL, VERSIONS, f"{MODEL_CHANNEL}::test_a_sync_and_an_async_tool_ask_the_model"),
     ),
 ]
 
@@ -196,6 +318,7 @@ _CHANNELS = [
         "5:D-status",
         "None lost, glued or stalled.",
         (
+            OWN_STATUSES,
             STATUSES,
             f"{STATUS_CHANNEL}::test_a_flood_and_long_lines_arrive_whole_and_in_order",
             f"{STATUS_CHANNEL}::test_a_host_without_a_reader_costs_one_short_wait_and_not_one_per_message",
@@ -204,7 +327,12 @@ _CHANNELS = [
     Row(
         "5:D-model",
         "Bounded in time, and answers are told apart.",
-        (GO_MODEL, _SILENT, f"{MODEL_CHANNEL}::test_notifications_and_answers_to_other_calls_are_passed_over"),
+        (
+            OWN_MODEL,
+            GO_MODEL,
+            _SILENT,
+            f"{MODEL_CHANNEL}::test_notifications_and_answers_to_other_calls_are_passed_over",
+        ),
     ),
     Row(
         "5:D-model-text",
@@ -221,6 +349,7 @@ _CHANNELS = [
         "5:D-cancellation",
         "A tool is told, may put things away, and is then ended.",
         (
+            OWN_CANCELLED,
             _CANCELLED,
             f"{GO}::test_cancelled_and_drained_go_tools_put_things_away_first",
             f"{WORKER}/test_worker_delivery.py::test_running_call_is_cancelled_at_once",
@@ -228,12 +357,12 @@ _CHANNELS = [
     ),
     Row(
         "5:D-log",
-        "What a tool logs reaches the operator's log.",
+        "What a tool logs reaches the operator's log with its call, louder when it failed; stderr is the channel.",
         (
+            OWN_LOG,
             f"{LAUNCHER}::test_logging_of_a_tool_reaches_stderr",
             f"{INTERPRETATION}::test_operator_gets_stderr_beside_the_traceback",
         ),
-        differs="stderr is the channel: every language has it",
     ),
     Row(
         "5:D-metrics",
@@ -242,12 +371,13 @@ _CHANNELS = [
             f"{OUTCOMES}::test_result_counts_although_the_process_stays",
             "tests/integration/sandbox/test_bwrap_lifetime.py::test_usage_covers_every_process_of_the_sandbox",
         ),
-        differs="a tool's own figures belong into its result",
+        differs="a tool can not add series to the worker's metrics: names and labels that a sandboxed program chooses would be without bound",
     ),
     Row(
         "5:E-arguments-file",
         "Null, marks, missing places and poor locales cost no call.",
         (
+            OWN_CALLER,
             ODD_FIELDS,
             f"{FAILED_CALLS}::test_null_containers_and_a_byte_order_mark_are_tolerated",
             f"{ARGUMENTS_FILE}::test_an_artifact_without_a_path_is_one_that_did_not_come",
@@ -258,8 +388,16 @@ _CHANNELS = [
         "5:E-list",
         "A file that is a list ends with 1 and its reason, without a trace.",
         (f"{FAILED_CALLS}::test_an_unusable_arguments_file_is_told_on_stderr",),
+        apart="the worker writes the file itself, always as one object",
     ),
-    Row("5:E-output-folder", "Nothing is made that was not asked for.", (ODD_FIELDS,)),
+    Row(
+        "5:E-output-folder",
+        "Nothing is made that was not asked for.",
+        (
+            OWN_CALLER,
+            ODD_FIELDS,
+        ),
+    ),
 ]
 
 _SECURITY = [
@@ -267,6 +405,7 @@ _SECURITY = [
         "5:security-links",
         "Links and special files in the outputs are refused one by one.",
         (
+            HOSTILE_OUTPUTS,
             f"{_OUTPUTS}::test_links_and_special_files_are_refused_one_by_one",
             f"{_OUTPUTS}::test_hard_links_are_refused",
         ),
@@ -275,6 +414,7 @@ _SECURITY = [
         "5:security-sizes",
         "Sparse and large files, floods and deep trees are bounded.",
         (
+            HOSTILE_OUTPUTS,
             f"{_OUTPUTS}::test_sparse_and_large_files_count_with_their_full_size",
             f"{_OUTPUTS}::test_the_total_and_the_number_of_files_are_bounded",
             f"{_OUTPUTS}::test_deep_trees_end_at_the_depth_limit",
@@ -285,6 +425,7 @@ _SECURITY = [
         "5:security-result-file",
         "A result that is a link, a FIFO or too large is refused without waiting.",
         (
+            HOSTILE_RESULTS,
             f"{_OUTPUTS}::test_a_result_that_is_no_ordinary_file_is_refused_without_waiting",
             f"{_OUTPUTS}::test_a_result_file_is_read_up_to_its_cap",
             f"{INTERPRETATION}::test_refused_result_file_is_an_error_that_says_why",
@@ -293,12 +434,14 @@ _SECURITY = [
     Row(
         "5:security-names",
         "Names are never trusted.",
-        (f"{_OUTPUTS}::test_odd_names_are_refused_and_shown_harmlessly", EVERYTHING),
+        (HOSTILE_OUTPUTS, OWN_FILES_OUT, f"{_OUTPUTS}::test_odd_names_are_refused_and_shown_harmlessly", EVERYTHING),
     ),
     Row(
         "5:security-arguments",
         "Settings lie in a private folder that other calls don't see and that goes with the call.",
         (
+            NEIGHBOURS,
+            OWN_CALLER,
             "tests/unit/sandbox/test_workspaces.py::test_a_workspace_is_private_and_gone_afterwards",
             "tests/unit/sandbox/test_workspaces.py::test_files_fifos_and_sockets_become_the_tools",
             "tests/integration/sandbox/test_bwrap_isolation.py::test_the_workspace_of_another_call_is_not_visible",
@@ -323,6 +466,7 @@ _REPAIRS = [
         "5:host-artifacts",
         "Files are shown as names, missed before the start, and kept apart by version.",
         (
+            FILE_LISTS,
             GO_ARTIFACTS,
             f"{PRESENTATION}::test_artifact_is_advertised_as_the_name_of_a_file",
             f"{ARGUMENT_RULES}::test_artifact_that_did_not_come_along_is_refused",
@@ -333,6 +477,7 @@ _REPAIRS = [
         "5:host-descriptions",
         "First paragraph, and no text twice.",
         (
+            EVERY_STYLE,
             RELEASES,
             f"{PRESENTATION}::test_first_paragraph_is_the_description_and_nothing_else_is_lost",
             f"{PRESENTATION}::test_instructions_do_not_repeat_the_parameters",
@@ -391,62 +536,100 @@ _OWN = [
         "5:own-names",
         "Every published name and module is there.",
         (
+            OWN_NAMES,
             f"{LAUNCHER}::test_the_alias_offers_every_published_name_and_module",
             f"{LAUNCHER}::test_a_tool_finds_the_sdk_under_both_names",
         ),
     ),
-    Row("5:own-annotations", "Annotations are read as Python means them, and values built.", (_FAITHFUL, _REFUSED)),
+    Row(
+        "5:own-annotations",
+        "Annotations are read as Python means them, and values built.",
+        (_AT_WORK, _FAITHFUL, _REFUSED),
+    ),
     Row(
         "5:own-styles",
         "Sync and async everywhere, the context in any form.",
         (
+            EVERY_FORM_AT_WORK,
+            OWN_SHAPES,
             _EVERY_FORM,
             _CALLABLES,
             f"{PROVIDERS}::test_init_and_cleanup_run_around_the_call_in_one_event_loop_also_when_it_fails",
         ),
     ),
-    Row("5:own-embeds", "What stays raw, and when embeds are resolved, is in the schema.", (DECLARED,)),
+    Row(
+        "5:own-embeds",
+        "What stays raw, and when embeds are resolved, is in the schema.",
+        (
+            EVERY_STYLE,
+            DECLARED,
+        ),
+    ),
     Row(
         "5:own-artifacts",
         "Files that came are listed and read; others are not fetched.",
-        (VERSIONS, _NOT_HERE),
-        differs="a call's files are those its caller named and may read; published hosts fetch no others for a tool either",
+        (OWN_FILES_IN, VERSIONS, _NOT_HERE),
+        differs="denied by default: a call reads the files that its caller named; others need a store that knows whom each belongs to, which is not built yet",
     ),
     Row(
         "5:own-status",
         "Statuses go through the pipe, whole.",
         (STATUSES, _PROGRESS),
-        differs="published hosts read a pipe, and the same program runs under both",
+        differs="the pipe is what published tools and hosts have; nothing is lost, glued or held up on it now, which a second channel was to cure",
     ),
     Row(
         "5:own-request-ids",
         "Answers are matched by number.",
-        (f"{MODEL_CHANNEL}::test_notifications_and_answers_to_other_calls_are_passed_over", _QUESTION),
+        (OWN_MODEL, f"{MODEL_CHANNEL}::test_notifications_and_answers_to_other_calls_are_passed_over", _QUESTION),
     ),
     Row(
         "5:own-streaming",
         "One text a question.",
-        (_QUESTION,),
+        (
+            OWN_MODEL,
+            _QUESTION,
+        ),
         differs="the model's answer has no parts on the broker either; usage is the host's to count",
     ),
-    Row("5:own-cancellation", "SIGTERM ends a tool as an exception, with its envelope.", (_CANCELLED,)),
-    Row("5:own-atomic", "A result is renamed into its place.", (_WHOLE,)),
-    Row("5:own-errors", "Class, message and retry are told.", (_RAISED,)),
+    Row(
+        "5:own-cancellation",
+        "SIGTERM ends a tool as an exception, with its envelope.",
+        (
+            OWN_CANCELLED,
+            _CANCELLED,
+        ),
+    ),
+    Row(
+        "5:own-atomic",
+        "A result is renamed into its place.",
+        (_WHOLE,),
+        apart="what a file holds between two writes is no outcome of a call",
+    ),
+    Row(
+        "5:own-errors",
+        "Class, message and retry are told.",
+        (
+            OWN_SHAPES,
+            _RAISED,
+        ),
+    ),
     Row(
         "5:own-sidecar",
         "An index beside the files keeps what they can't say.",
-        (_SAVED, f"{OUTPUT_FILES}::test_malformed_index_counts_as_absent"),
+        (OWN_FILES_OUT, _SAVED, f"{OUTPUT_FILES}::test_malformed_index_counts_as_absent"),
     ),
     Row(
         "5:own-try",
         "An author runs a tool without any server.",
         ("tests/e2e/test_first_tool.py::test_a_run_ends_as_a_call_does",),
-        differs="a command of toolmesh, in the sandbox, instead of a module of the SDK",
+        differs="`toolmesh tool run` does it in the sandbox, with the checks of a worker; a runner of the SDK would be without both",
+        apart="by its nature: a command without broker and worker, in the same sandbox",
     ),
     Row(
         "5:own-lazy",
         "No heavy module is loaded for a plain call.",
         (f"{LAUNCHER}::test_a_plain_call_loads_no_heavy_module",),
+        apart="a cost, not an outcome; make sdk-cost prints it",
     ),
 ]
 

@@ -9,16 +9,22 @@ from tests.reference.places import (
     GO_ARTIFACTS,
     GO_RESULTS,
     HOST_REPAIRS,
+    HOSTILE_RESULTS,
     INTERPRETATION,
     MISSING_ARTIFACT,
     OUTCOMES,
     OUTPUT_FILES,
+    OWN_CALLER,
+    OWN_FILES_IN,
+    OWN_FILES_OUT,
+    OWN_SHAPES,
     PROVIDERS,
     RESULT_SHAPES,
     SCHEMA_DOCUMENTS,
     SDK,
     SEALED,
     SHAPES,
+    UNDESCRIBABLE,
     WAYS_TO_FAIL,
     refused,
     returned,
@@ -32,7 +38,14 @@ _SORTED = f"{OUTPUT_FILES}::test_small_text_goes_inline_and_the_rest_is_stored"
 _GOOD = f"{ENVELOPE}::test_successful_shapes"
 _BAD = f"{ENVELOPE}::test_error_shapes"
 _NO_RESULT = f"{INTERPRETATION}::test_end_without_a_result_says_why"
+_UNFINISHED = "the repr of an unfinished call is no success"
 _LARGE = f"{OUTCOMES}::test_large_odd_and_empty_values_arrive_right"
+
+
+def _shape(name: str, outcome: str, expression: str, *others: str, differs: str = "") -> Row:
+    """The row of a return value: under the worker from either SDK, as our SDK writes it, and where else it is read."""
+    return Row(f"2.4:{name}", outcome, (SHAPES, OWN_SHAPES, returned(expression), *others), differs=differs)
+
 
 _ENVELOPE_ROWS = [
     Row(
@@ -57,58 +70,52 @@ _ENVELOPE_ROWS = [
     ),
     Row("2.4:exception-secrets", "A secret in an exception's text reaches neither caller nor log.", (SEALED,)),
     Row("2.4:exception-go", "Go's one line is passed on whole, and a panic without its frames.", (GO_RESULTS,)),
-    Row("2.4:ok", "A success with its text.", (SHAPES, _GOOD, returned('ToolResult.ok("m")'))),
-    Row(
-        "2.4:ok-data",
+    _shape("ok", "A success with its text.", 'ToolResult.ok("m")', _GOOD),
+    _shape(
+        "ok-data",
         "Text and data both arrive, a list as well; empty data from the published SDK is none.",
-        (SHAPES, _GOOD, returned('ToolResult.ok("m", data={"a": 1})')),
+        'ToolResult.ok("m", data={"a": 1})',
+        _GOOD,
     ),
-    Row(
-        "2.4:error",
+    _shape(
+        "error",
         "A failure of the tool, with its own code as the type, and its data.",
-        (SHAPES, _BAD, returned('ToolResult.error("bad", code="E1", data={"x": 1})')),
+        'ToolResult.error("bad", code="E1", data={"x": 1})',
+        _BAD,
     ),
-    Row(
-        "2.4:partial",
-        "Its own outcome, with the data.",
-        (SHAPES, _GOOD, returned('ToolResult.partial("half", error_code="E2")')),
-    ),
-    Row(
-        "2.4:pending",
+    _shape("partial", "Its own outcome, with the data.", 'ToolResult.partial("half", error_code="E2")', _GOOD),
+    _shape(
+        "pending",
         "Its own outcome, with the question's data for who asks it.",
-        (SHAPES, _GOOD, returned('ToolResult.pending("wait", data={"hil_request_id": "1"})')),
+        'ToolResult.pending("wait", data={"hil_request_id": "1"})',
+        _GOOD,
     ),
-    Row(
-        "2.4:auth_required",
-        "Its own outcome and code, never a plain failure.",
-        (SHAPES, _BAD, returned("ToolResult.auth_required()")),
-    ),
-    Row(
-        "2.4:unknown-status",
+    _shape("auth_required", "Its own outcome and code, never a plain failure.", "ToolResult.auth_required()", _BAD),
+    _shape(
+        "unknown-status",
         "A failure that names the status.",
-        (SHAPES, _BAD, returned('ToolResult(status="weird")')),
+        'ToolResult(status="weird")',
+        _BAD,
         differs="nobody could act on a status that passes through unknown",
     ),
-    Row("2.4:ok-none", "A success without text.", (SHAPES, _GOOD, returned("ToolResult.ok(None)"))),
-    Row(
-        "2.4:ok-zero",
+    _shape("ok-none", "A success without text.", "ToolResult.ok(None)", _GOOD),
+    _shape(
+        "ok-zero",
         "From the published SDK a success without text; ours keeps the zero.",
-        (SHAPES, returned("ToolResult.ok(0)")),
+        "ToolResult.ok(0)",
         differs="a zero is an answer; the published SDK loses it before the host could see it",
     ),
-    Row(
-        "2.4:ok-value",
-        "An object or a list in the place of the text arrives as data.",
-        (SHAPES, _GOOD, returned('ToolResult.ok({"k": [1]})')),
+    _shape(
+        "ok-value", "An object or a list in the place of the text arrives as data.", 'ToolResult.ok({"k": [1]})', _GOOD
     ),
-    Row("2.4:none", "A success without text or data.", (SHAPES, _GOOD, GO_RESULTS, returned("None"))),
-    Row("2.4:text", "The text.", (SHAPES, _GOOD, returned('"plain"'))),
-    Row("2.4:number", "Its digits as text.", (SHAPES, returned("42"))),
-    Row("2.4:truth", "Its word as text.", (SHAPES, returned("True"))),
-    Row(
-        "2.4:list",
+    _shape("none", "A success without text or data.", "None", _GOOD, GO_RESULTS),
+    _shape("text", "The text.", '"plain"', _GOOD),
+    _shape("number", "Its digits as text.", "42"),
+    _shape("truth", "Its word as text.", "True"),
+    _shape(
+        "list",
         "From the published SDK Python's spelling, from ours JSON.",
-        (SHAPES, returned("[1, 'two']")),
+        "[1, 'two']",
         differs="a model reads JSON, and our SDK can write it",
     ),
     Row(
@@ -117,8 +124,8 @@ _ENVELOPE_ROWS = [
         (SHAPES, f"{RESULT_SHAPES}::test_each_return_value_has_its_wire_shape"),
         differs="the spelling of bytes in Python is no content",
     ),
-    Row("2.4:tuple", "As a list.", (SHAPES, returned("(1, 2)"))),
-    Row("2.4:dict", "The object unchanged, as data.", (SHAPES, _GOOD, returned('{"a": {"b": None}}'))),
+    _shape("tuple", "As a list.", "(1, 2)"),
+    _shape("dict", "The object unchanged, as data.", '{"a": {"b": None}}', _GOOD),
     Row(
         "2.4:coroutine",
         "Awaited; one that nobody can await is a failure.",
@@ -127,13 +134,13 @@ _ENVELOPE_ROWS = [
             f"{HOST_REPAIRS}::test_unfinished_value_is_no_success",
             f"{CONTEXT_FORMS}::test_every_kind_of_callable_is_a_tool_and_awaitables_are_awaited",
         ),
-        differs="the repr of an unfinished call is no success",
+        differs=_UNFINISHED,
     ),
     Row(
         "2.4:generator",
         "A failure that says what is missing.",
         (SHAPES, refused("(n for n in [1])")),
-        differs="the repr of an unfinished call is no success",
+        differs=_UNFINISHED,
     ),
     Row(
         "2.4:odd-values",
@@ -179,7 +186,11 @@ _ENVELOPE_ROWS = [
         "An object without content is the file of its name.",
         (GO_ARTIFACTS, f"{OUTPUT_FILES}::test_file_keeps_what_its_object_or_the_index_says"),
     ),
-    Row("2.4:disposition-auto", "Short text is inline; binary and longer outputs are stored.", (_SORTED, _INLINE)),
+    Row(
+        "2.4:disposition-auto",
+        "Short text is inline; binary and longer outputs are stored.",
+        (OWN_FILES_OUT, _SORTED, _INLINE),
+    ),
     Row(
         "2.4:disposition-artifact",
         "Stored, and named in the result with type and description.",
@@ -191,19 +202,29 @@ _ENVELOPE_ROWS = [
         (EVERYTHING, _INLINE, f"{OUTPUT_FILES}::test_long_inline_text_is_cut_with_a_note"),
     ),
     Row("2.4:disposition-preview", "Stored, with its preview.", (EVERYTHING, _INLINE)),
-    Row("2.4:disposition-unknown", "Our SDK leaves it in the result, and the worker stores it.", (_SORTED, _INLINE)),
+    Row(
+        "2.4:disposition-unknown",
+        "Our SDK leaves it in the result, and the worker stores it.",
+        (OWN_FILES_OUT, _SORTED, _INLINE),
+    ),
 ]
 
 _SHOWN_ROWS = [
     Row(
         "2.4:shown-files",
         "What a model reads names each stored file, with type and size.",
-        ("tests/unit/client/test_calls.py::test_files_go_out_and_come_back",),
+        (
+            OWN_FILES_OUT,
+            "tests/unit/client/test_calls.py::test_files_go_out_and_come_back",
+        ),
     ),
     Row(
         "2.4:shown-descriptions",
         "What a model reads has a stored file's description, version and preview.",
-        ("tests/unit/client/test_result_text.py::test_stored_file_is_shown_with_what_its_tool_said_of_it",),
+        (
+            OWN_FILES_OUT,
+            "tests/unit/client/test_result_text.py::test_stored_file_is_shown_with_what_its_tool_said_of_it",
+        ),
     ),
 ]
 
@@ -211,7 +232,7 @@ _EXIT_ROWS = [
     Row(
         "2.5:bad-argument",
         "What is missing, unknown or wrong is an error in an envelope, and a file that did not come too.",
-        (f"{SDK}/test_arguments.py::test_all_problems_are_named_at_once", MISSING_ARTIFACT),
+        (OWN_FILES_IN, f"{SDK}/test_arguments.py::test_all_problems_are_named_at_once", MISSING_ARTIFACT),
     ),
     Row(
         "2.5:returned",
@@ -242,17 +263,25 @@ _EXIT_ROWS = [
         "A failure of its own kind, even if a result was written.",
         (WAYS_TO_FAIL, f"{INTERPRETATION}::test_time_out_beats_a_result"),
     ),
-    Row("2.5:bad-arguments-file", "Exit 1 and the reason on stderr, no trace.", (_UNUSABLE,)),
+    Row(
+        "2.5:bad-arguments-file",
+        "Exit 1 and the reason on stderr, no trace.",
+        (_UNUSABLE,),
+        apart="the worker writes the file itself, always as one object",
+    ),
     Row(
         "2.5:null-containers",
         "Tolerated by ours, and never written by the worker.",
-        (f"{FAILED_CALLS}::test_null_containers_and_a_byte_order_mark_are_tolerated",),
+        (
+            OWN_CALLER,
+            f"{FAILED_CALLS}::test_null_containers_and_a_byte_order_mark_are_tolerated",
+        ),
         differs="null plainly means nothing, and a crash helps nobody",
     ),
     Row(
         "2.5:unwritable-result",
         "Exit 1 and the reason on stderr.",
-        (f"{FAILED_CALLS}::test_an_unwritable_result_ends_with_1_and_a_reason", _NO_RESULT),
+        (HOSTILE_RESULTS, f"{FAILED_CALLS}::test_an_unwritable_result_ends_with_1_and_a_reason", _NO_RESULT),
     ),
     Row(
         "2.5:unserialisable-result",
@@ -264,12 +293,19 @@ _EXIT_ROWS = [
         "An error in an envelope.",
         (f"{PROVIDERS}::test_a_call_without_a_name_is_an_error_unless_there_is_only_one_tool",),
         differs="the caller is answered, where the published SDK leaves no result",
+        apart="the worker always names the tool",
     ),
-    Row("2.5:no-arguments", "The usage on stderr, exit 1.", (f"{FAILED_CALLS}::test_no_arguments_print_the_usage",)),
+    Row(
+        "2.5:no-arguments",
+        "The usage on stderr, exit 1.",
+        (f"{FAILED_CALLS}::test_no_arguments_print_the_usage",),
+        apart="the worker never starts a program without arguments",
+    ),
     Row(
         "2.5:schema-failure",
         "Exit 1, nothing on stdout, one line of reason; the worker names the tool and serves the others.",
         (
+            UNDESCRIBABLE,
             f"{SCHEMA_DOCUMENTS}::test_what_cannot_be_described_is_one_line_on_stderr",
             f"{DISCOVERY}::test_broken_programs_are_named_and_the_good_one_served",
         ),
@@ -277,7 +313,10 @@ _EXIT_ROWS = [
     Row(
         "2.5:thread-left",
         "The result counts after a short grace.",
-        (f"{OUTCOMES}::test_result_counts_although_the_process_stays",),
+        (
+            SHAPES,
+            f"{OUTCOMES}::test_result_counts_although_the_process_stays",
+        ),
     ),
     Row(
         "2.5:child-left",
@@ -290,7 +329,10 @@ _EXIT_ROWS = [
     Row(
         "2.5:failed-after-result",
         "A process that fails after its result is not trusted with it.",
-        (f"{INTERPRETATION}::test_exit_status_decides_over_a_good_result",),
+        (
+            HOSTILE_RESULTS,
+            f"{INTERPRETATION}::test_exit_status_decides_over_a_good_result",
+        ),
     ),
 ]
 

@@ -7,11 +7,16 @@ from tests.reference.places import (
     DECLARED,
     DESCRIBED,
     DISCOVERY,
+    EMPTY_CONFIGURATION,
+    FILE_LISTS,
     FORMS,
     GO_ARTIFACTS,
+    IN_TIME,
+    OWN_FILES_IN,
     PRESENTATION,
     RELEASES,
     SCHEMA_DOCUMENTS,
+    UNDESCRIBABLE,
 )
 from tests.reference.row import Row
 
@@ -38,6 +43,7 @@ ROWS = [
         "2.8:parameters",
         "An object schema; a class tool that gives none is refused by name.",
         (
+            UNDESCRIBABLE,
             _PARAGRAPHS,
             f"{_BROKEN}[parameters_schema must be a JSON Schema object]",
             "tests/unit/contracts/test_tool_description.py::test_nothing_is_required",
@@ -52,6 +58,7 @@ ROWS = [
         "2.8:filename_key",
         "A list of objects that name files keeps its form, and its files are looked for.",
         (
+            FILE_LISTS,
             _READ,
             f"{PRESENTATION}::test_artifact_is_advertised_as_the_name_of_a_file",
             f"{ARGUMENT_RULES}::test_artifact_that_did_not_come_along_is_refused",
@@ -84,13 +91,27 @@ ROWS = [
         ),
     ),
     Row("2.8:volume_params", "Volumes are in the catalog, with their mode.", (CATALOG, DECLARED, BY_STYLE)),
-    Row("2.8:reserved-auth", "The reserved key is refused where it is written.", (_MISTAKES,)),
+    Row(
+        "2.8:reserved-auth",
+        "The reserved key is refused where it is written.",
+        (
+            UNDESCRIBABLE,
+            _MISTAKES,
+        ),
+    ),
     Row(
         "2.8:dynamic-keys",
         "Five keys can be changed, others and null are passed over, and a wrong one is told.",
         (DESCRIBED, _OVERRIDE, f"{SCHEMA_DOCUMENTS}::test_a_wrong_dynamic_schema_is_told"),
     ),
-    Row("2.8:dynamic-empty", "An empty configuration counts as given.", (_OVERRIDE,)),
+    Row(
+        "2.8:dynamic-empty",
+        "An empty configuration counts as given.",
+        (
+            EMPTY_CONFIGURATION,
+            _OVERRIDE,
+        ),
+    ),
     Row(
         "2.8:renamed",
         "A renamed tool is called by its static name; ours answers to both.",
@@ -115,6 +136,7 @@ ROWS = [
         "2.8:time",
         "A program that does not answer within 30 s, or as configured, is named, and the others are served.",
         (
+            IN_TIME,
             f"{DISCOVERY}::test_broken_programs_are_named_and_the_good_one_served",
             f"{DISCOVERY}::test_many_hanging_programs_delay_the_good_ones_little",
             "tests/unit/contracts/test_worker_config.py::test_defaults",
@@ -124,9 +146,15 @@ ROWS = [
         "2.8:missing-arguments",
         "A call that lacks arguments is refused with all their names.",
         (
+            OWN_FILES_IN,
             f"{ARGUMENT_RULES}::test_every_missing_argument_is_named_at_once",
             "tests/unit/client/test_call_arguments.py::test_missing_arguments_are_named",
         ),
     ),
-    Row("2.8:bad-config", "Exit 1 and the reason on stderr.", (f"{SCHEMA_DOCUMENTS}::test_a_bad_config_file_is_told",)),
+    Row(
+        "2.8:bad-config",
+        "Exit 1 and the reason on stderr.",
+        (f"{SCHEMA_DOCUMENTS}::test_a_bad_config_file_is_told",),
+        apart="the worker writes the file itself, always as one object",
+    ),
 ]

@@ -5,7 +5,7 @@
 import functools
 from typing import Any, Optional
 
-from sam_tool_sdk import SandboxToolContextFacade, ToolResult
+from sam_tool_sdk import Artifact, SandboxToolContextFacade, ToolResult
 
 
 def bare(x: str, ctx: SandboxToolContextFacade) -> ToolResult:
@@ -109,3 +109,8 @@ def wrapped_first_line(x: int | None, ctx: SandboxToolContextFacade | None = Non
         x: A number, or nothing.
     """
     return ToolResult.ok(f"{ctx.user_id} {x}")
+
+
+def optional_file(doc: Optional[Artifact] = None) -> ToolResult:
+    """Do it."""
+    return ToolResult.ok(f"ada {doc.as_text()}")

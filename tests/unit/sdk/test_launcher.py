@@ -4,34 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.published_names import PUBLISHED_MODULES, PUBLISHED_NAMES
 from tests.support.tool_process import LAUNCHER, SYSTEM_PYTHON, ToolProcess
 
 import toolmesh_sdk
-
-PUBLISHED_NAMES = [
-    "Artifact",
-    "ArtifactTypeInfo",
-    "ConfigSchemaField",
-    "DataDisposition",
-    "DataObject",
-    "DynamicTool",
-    "DynamicToolProvider",
-    "IPCError",
-    "SandboxToolContextFacade",
-    "ToolResult",
-    "VolumeMount",
-    "VolumeParam",
-    "dynamic_tool_cli",
-    "get_artifact_info",
-    "is_artifact_type",
-    "provider_cli",
-    "register_tool",
-    "tool_cli",
-    "tool_timeout",
-    "with_config_schema",
-    "with_dynamic_schema",
-    "with_volume_params",
-]
 
 TOOL = """
     from {package} import SandboxToolContextFacade, ToolResult, tool_cli
@@ -72,16 +48,6 @@ def test_an_sdk_that_the_toolset_brings_along_wins(tool: ToolProcess, package: s
 
 def test_the_alias_offers_every_published_name_and_module(tool: ToolProcess) -> None:
     """Also the modules that tools import names from directly; each name is the SDK's own object."""
-    modules = {
-        "cli": "provider_cli",
-        "tool_result": "ToolResult",
-        "artifact_types": "Artifact",
-        "context_facade": "SandboxToolContextFacade",
-        "config_schema": "ConfigSchemaField",
-        "tool_options": "VolumeMount",
-        "dynamic_tool": "DynamicToolProvider",
-        "ipc": "IPCClient",
-    }
     tool.write(
         f"""
         import importlib, sam_tool_sdk, toolmesh_sdk
@@ -90,7 +56,7 @@ def test_the_alias_offers_every_published_name_and_module(tool: ToolProcess) -> 
             assert name in dir(toolmesh_sdk)
         from sam_tool_sdk import *
         assert ToolResult is toolmesh_sdk.ToolResult
-        for module, name in {modules!r}.items():
+        for module, name in {PUBLISHED_MODULES!r}.items():
             found = getattr(importlib.import_module(f"sam_tool_sdk.{{module}}"), name)
             assert found.__module__.startswith("toolmesh_sdk."), module
         try:

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.support.tool_process import ToolProcess
+from tests.support.undescribable_tools import BROKEN, UNDESCRIBED
 
 DECORATED = """
     from toolmesh_sdk import (
@@ -130,17 +131,6 @@ def test_a_described_function_keeps_its_paragraphs_and_loses_its_args_block(tool
     }
 
 
-UNDESCRIBED = {
-    "function": "def run(x: str): return x\ntool_cli(run)()",
-    "blank": "def run(x: str):\n    '   '\n    return x\ntool_cli(run)()",
-    "only arguments": "def run(x: str):\n    '''Args:\\n        x: X.'''\n    return x\ntool_cli(run)()",
-    "provider": "class P(DynamicToolProvider):\n    create_tools = lambda self, c=None: []\n"
-    "@P.register_tool\ndef run(x: str): return x\nprovider_cli(P)()",
-    "class": "class T(DynamicTool):\n    tool_name = 'run'\n    tool_description = ''\n    parameters_schema = {}\n"
-    "    def _run_async_impl(self, args, tool_context=None): return args['x']\ndynamic_tool_cli(T)()",
-}
-
-
 @pytest.mark.parametrize("source", UNDESCRIBED.values(), ids=UNDESCRIBED)
 def test_a_tool_without_description_is_refused_at_discovery_in_every_style_but_still_runs(
     tool: ToolProcess, source: str
@@ -151,21 +141,6 @@ def test_a_tool_without_description_is_refused_at_discovery_in_every_style_but_s
     assert (code, stdout) == (1, "")
     assert stderr.startswith("Schema discovery failed: ToolDefinitionError: run has no description: write ")
     assert tool.call({"x": "ran"}, tool_name="run").result["text"] == "ran"
-
-
-BROKEN = {
-    "two tools named run": "class P(DynamicToolProvider):\n    def create_tools(self): return [run2]\n"
-    "@P.register_tool\ndef run():\n    'Do.'\ndef run2():\n    'Do.'\nrun2.__name__ = 'run'\nprovider_cli(P)()",
-    "which is neither a DynamicTool nor a function": "class P(DynamicToolProvider):\n"
-    "    def create_tools(self): return [5]\nprovider_cli(P)()",
-    "parameters_schema must be a JSON Schema object": "class T(DynamicTool):\n    tool_name = 'run'\n"
-    "    tool_description = 'Do.'\n    parameters_schema = None\n"
-    "    def _run_async_impl(self, args): pass\ndynamic_tool_cli(T)()",
-    "Can't instantiate abstract class": "class T(DynamicTool): pass\ndynamic_tool_cli(T)()",
-    "ZeroDivisionError": "class T(DynamicTool):\n    tool_name = 'run'\n    parameters_schema = {}\n"
-    "    tool_description = property(lambda self: 1 / 0)\n    def _run_async_impl(self, args): pass\n"
-    "dynamic_tool_cli(T)()",
-}
 
 
 @pytest.mark.parametrize(("reason", "source"), BROKEN.items(), ids=BROKEN)

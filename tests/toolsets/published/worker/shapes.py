@@ -10,6 +10,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 import time
 import uuid
 
@@ -39,6 +40,11 @@ def fork():
         time.sleep(40)
         os._exit(0)
     return "the child goes on"
+
+
+def thread():
+    threading.Thread(target=time.sleep, args=(40,)).start()
+    return "the thread goes on"
 
 
 SHAPES = {
@@ -76,6 +82,7 @@ SHAPES = {
     "surrogate": lambda: {"a": "\ud800"},
     "coroutine": lambda: later(),
     "fork": fork,
+    "thread": thread,
     "generator": lambda: (x for x in [1]),
     "tuple_keys": lambda: {(1, 2): 3},
     "circular": circular,
