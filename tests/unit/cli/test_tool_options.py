@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolmesh_cli.tool_artifacts import bind_artifacts
-from toolmesh_cli.tool_settings import read_settings
+from toolmesh_cli.tool_settings import Settings, read_settings
 from toolmesh_contracts.envelopes.catalog import ArtifactParameter
 from toolmesh_contracts.errors import ToolmeshError
 
@@ -61,18 +61,35 @@ def test_settings_come_from_a_text_or_a_file(tmp_path: Path) -> None:
     """JSON on the line; JSON or YAML in a file."""
     (tmp_path / "c.json").write_text('{"units": "celsius"}')
     (tmp_path / "c.yaml").write_text("units: celsius\n")
-    expected = {"units": "celsius"}
+    expected = Settings({"units": "celsius"})
 
-    assert read_settings(None) is None
-    assert read_settings(' {"units": "celsius"}') == expected
-    assert read_settings(str(tmp_path / "c.json")) == expected
-    assert read_settings(str(tmp_path / "c.yaml")) == expected
+    assert read_settings(None, {}) is None
+    assert read_settings(' {"units": "celsius"}', {}) == expected
+    assert read_settings(str(tmp_path / "c.json"), {}) == expected
+    assert read_settings(str(tmp_path / "c.yaml"), {}) == expected
 
 
-@pytest.mark.parametrize("text", ["{units}", "{", "nothing-there.json", "list.yaml"])
+def test_variables_are_filled_in_as_in_an_agents_file(tmp_path: Path) -> None:
+    """Both ways; what came from a variable is secret, and an unquoted number is one."""
+    (tmp_path / "c.yaml").write_text("key: ${KEY}\nport: ${PORT, 80}\nnested: [{deep: 'x-${KEY}'}]\n")
+    environment = {"KEY": "abcdef", "PORT": "8080"}
+    filled = read_settings(str(tmp_path / "c.yaml"), environment)
+    assert filled is not None
+    assert filled.values == {"key": "abcdef", "port": 8080, "nested": [{"deep": "x-abcdef"}]}
+    assert set(filled.secrets) == {"abcdef", "8080", "x-abcdef"}
+    assert read_settings('{"key": "${KEY}"}', environment) == Settings({"key": "abcdef"}, ("abcdef",))
+
+
+def test_every_variable_that_is_not_set_is_named() -> None:
+    """At once, so that nobody sets them one after another."""
+    with pytest.raises(ToolmeshError, match=r"(?s)FIRST.*SECOND"):
+        read_settings('{"a": "${FIRST}", "b": ["${SECOND}"]}', {})
+
+
+@pytest.mark.parametrize("text", ["{units}", "{", "nothing-there.json", "list.yaml", '{"a": NaN}', '{"a":' * 100])
 def test_settings_that_are_none_are_refused(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a broken text nor a missing file nor a list."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.yaml").write_text("- 1\n")
     with pytest.raises(ToolmeshError):
-        read_settings(text)
+        read_settings(text, {})

@@ -14,7 +14,15 @@ from toolmesh_contracts.config_problems import ConfigPath, Problem
 from toolmesh_contracts.document import Document, ListNode, MappingNode, Node, ScalarNode
 from toolmesh_contracts.yaml_scalars import resolve_variable
 
-__all__ = ["MAX_EXPANDED_CHARACTERS", "Expansion", "MalformedReferenceError", "Substitution", "expand", "substitute"]
+__all__ = [
+    "MAX_EXPANDED_CHARACTERS",
+    "Expansion",
+    "MalformedReferenceError",
+    "Substitution",
+    "expand",
+    "replaced",
+    "substitute",
+]
 
 MAX_EXPANDED_CHARACTERS: Final = 16 * 1024 * 1024
 """Most characters that the expanded values of one document may have together."""
@@ -40,6 +48,24 @@ class Expansion:
     referenced: frozenset[ConfigPath]
     typed: Mapping[ConfigPath, bool | int | float]
     problems: tuple[Problem, ...]
+
+    @property
+    def typed_value(self) -> Any:
+        """The values, with those that read as a boolean or number in that type."""
+        value = self.value
+        for path, typed in self.typed.items():
+            value = replaced(value, path, typed)
+        return value
+
+
+def replaced(value: Any, path: ConfigPath, new: Any) -> Any:
+    """Return a copy of `value` with `new` at `path`; what lies beside the path is shared."""
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return [replaced(item, rest, new) if index == first else item for index, item in enumerate(value)]
+    return {key: replaced(item, rest, new) if key == first else item for key, item in value.items()}
 
 
 class MalformedReferenceError(ValueError):

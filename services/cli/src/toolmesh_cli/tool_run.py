@@ -1,6 +1,7 @@
 """`toolmesh tool run`: one run of a tool without any server, statuses on stderr, the result on stdout."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.tool_artifacts import bind_artifacts
 from toolmesh_cli.tool_choice import choose_declared, choose_entries, describe_chosen
-from toolmesh_cli.tool_settings import read_settings
+from toolmesh_cli.tool_settings import Settings, read_settings
 from toolmesh_client.result import CallResult, load_result
 from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE
 from toolmesh_contracts.envelopes.reply import Status
@@ -93,12 +94,15 @@ async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFo
             run = SingleRun(tool=declared, arguments=arguments)
             result = await run_once(run, bench.confinement, payloads, on_status, _ignore_output)
         return await load_result(result, LOCAL_POOL, payloads, payloads.bucket, _MAX_RESULT_BYTES)
-    config = read_settings(options.config)
+    given = read_settings(options.config, os.environ)
+    settings = given or Settings({})
     entries = choose_entries(options.place, options.tool, terminal)
     async with author_bench(terminal, sandboxed=options.sandboxed, profile=options.profile) as bench:
-        tool = await describe_chosen(entries, options.tool, bench, config)
+        tool = await describe_chosen(entries, options.tool, bench, None if given is None else given.values)
         complete, files = bind_artifacts(options.artifacts, tool.description.artifact_params, arguments)
-        run = SingleRun(tool=tool, arguments=complete, config=config or {}, artifacts=files)
+        run = SingleRun(
+            tool=tool, arguments=complete, config=settings.values, secrets=settings.secrets, artifacts=files
+        )
         result = await run_once(run, bench.confinement, payloads, on_status, on_output)
     return await load_result(result, LOCAL_POOL, payloads, payloads.bucket, _MAX_RESULT_BYTES)
 

@@ -1,6 +1,7 @@
 """`toolmesh tool schema`: what the catalog would say of tools."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ async def run_schema(place: Path, tool: str | None, config: str | None, profile:
     Raises:
         ToolmeshError: a tool can't be described.
     """
-    settings = read_settings(config)
+    given = read_settings(config, os.environ)
+    settings = None if given is None else given.values
     terminal = Terminal.stderr()
     entries = choose_entries(place, tool, terminal)
     async with author_bench(terminal, sandboxed=sandboxed, profile=profile) as bench:

@@ -223,7 +223,9 @@ class ToolCalls:
             level = logging.DEBUG if returned.error is None else logging.INFO
             _log.log(level, "the tool's process said", invocation=invocation.id, tool=tool.name, details=returned.log)
         result = run_result(invocation, self.worker, attempt, returned, stored, run.usage, tool.version)
-        document = {"message": result.message, "data": None if returned.data is None else msgspec.Raw(returned.data)}
+        document: dict[str, Any] = {"message": result.message}
+        if returned.data is not None:
+            document["data"] = msgspec.Raw(returned.data)
         encoded = await asyncio.to_thread(msgspec.json.encode, document)
         try:
             payload = await check_in(self.payloads, f"{prefix}.result", encoded, ttl_s)

@@ -17,7 +17,7 @@ from toolmesh_contracts.agent_config.agent import (
 from toolmesh_contracts.config_problems import ConfigError, ConfigPath, Problem, describe, format_path
 from toolmesh_contracts.document import Document, ScalarNode
 from toolmesh_contracts.model_loading import check
-from toolmesh_contracts.variables import Expansion, expand
+from toolmesh_contracts.variables import Expansion, expand, replaced
 from toolmesh_contracts.yaml_document import read_yaml
 
 __all__ = ["AgentFile", "FailedTool", "LoadedAgent", "LoadedTool", "load_agent_file"]
@@ -219,7 +219,7 @@ class _FileLoader:
                     relative = (key, *path[len(origin) :])
                     secret.add(relative)
                     if path in self._expansion.typed:
-                        merged = _replaced(merged, relative, self._expansion.typed[path])
+                        merged = replaced(merged, relative, self._expansion.typed[path])
         return merged, frozenset(secret)
 
 
@@ -232,13 +232,3 @@ def _at(value: Any, path: ConfigPath) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else value[part]
     return value
-
-
-def _replaced(value: Any, path: ConfigPath, new: Any) -> Any:
-    """Return a copy of `value` with `new` at `path`; what lies beside the path is shared."""
-    if not path:
-        return new
-    first, rest = path[0], path[1:]
-    if isinstance(value, list):
-        return [_replaced(item, rest, new) if index == first else item for index, item in enumerate(value)]
-    return {key: _replaced(item, rest, new) if key == first else item for key, item in value.items()}

@@ -26,6 +26,7 @@ from toolmesh_runtime.declared.command_run import DeclaredCommands
 from toolmesh_runtime.declared.turn_workspaces import TurnWorkspaces
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.process.confinement import Confinement
+from toolmesh_runtime.process.secret_hiding import without
 from toolmesh_runtime.tool_calls import ToolCalls
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
 from toolmesh_runtime.workbench.overheard import OverheardConfinement
@@ -49,12 +50,14 @@ class SingleRun:
         tool: The tool.
         arguments: A JSON object, not yet checked against the tool's schema.
         config: The operator's settings.
+        secrets: Texts in them that nothing may show, beside what the tool declares secret.
         artifacts: Files by parameter, or by `parameter[i]` for lists.
     """
 
     tool: LoadedTool
     arguments: bytes
     config: Mapping[str, Any] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
     artifacts: Mapping[str, Path] = field(default_factory=dict)
 
 
@@ -72,18 +75,23 @@ async def run_once(
         confinement: The sandbox.
         payloads: Takes copies of the input files, and what the tool leaves.
         on_status: Gets each status at once.
-        on_output: Gets what the program wrote to stdout and stderr, when it has ended.
+        on_output: Gets what the program wrote to stdout and stderr, without secrets, when it has ended.
 
     Raises:
         ToolmeshError: an input file can't be read.
     """
     call = await _call(run, payloads)
+    secrets = _secrets(run)
+
+    def overheard(stdout: bytes, stderr: bytes) -> None:
+        on_output(without(stdout, secrets), without(stderr, secrets))
+
     async with MemoryHub.running(_NAMESPACE) as hub:
         broker = MemoryBroker(hub, _WORKER)
         calls = ToolCalls(
             worker=_WORKER,
             broker=broker,
-            confinement=OverheardConfinement(confinement.backend, confinement.sdk, on_output),
+            confinement=OverheardConfinement(confinement.backend, confinement.sdk, overheard),
             payloads=payloads,
             limits=WorkerLimits(),
             redactor=Redactor(),
@@ -91,7 +99,7 @@ async def run_once(
             declared=DeclaredCommands(confinement.backend, TurnWorkspaces(confinement.backend, payloads)),
         )
         sender = _Sender(broker, call.invocation.id, on_status)
-        return await calls.run(call, run.tool, sender, run.config, _secrets(run), 1)
+        return await calls.run(call, run.tool, sender, run.config, secrets, 1)
 
 
 async def _call(run: SingleRun, payloads: PayloadFolder) -> AdmittedCall:
@@ -148,7 +156,7 @@ async def _stored(path: Path, payloads: PayloadFolder) -> ArtifactRef:
 
 def _secrets(run: SingleRun) -> tuple[str, ...]:
     values = (run.config.get(key) for key in run.tool.description.secret_keys)
-    return tuple(value for value in values if isinstance(value, str) and value)
+    return (*run.secrets, *(value for value in values if isinstance(value, str) and value))
 
 
 class _Sender(ReplySender):
