@@ -31,7 +31,7 @@ def shout(text: str, ctx: ToolContext, doc: Artifact | None = None, big: int = 0
     Args:
         text: What to say.
     """
-    print("to myself")
+    print("to myself", ctx.get_config("password"))
     ctx.send_status("one")
     ctx.send_status("two")
     ctx.save_artifact("out.txt", "x" * 10_000)
@@ -108,7 +108,10 @@ async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(t
         )
         large, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "", "big": 400000}')
         bad, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"txt": 1}')
-    assert told == ["started", "one", "two", "to myself/"]
+        set_badly, told_badly = await run(
+            opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "x"}', config={"password": 5}
+        )
+    assert told == ["started", "one", "two", "to myself [redacted]/"]
     assert result.outcome is Outcome.OK, result
     assert result.message.startswith("HELLO (quietly)")
     assert "violet" not in str(result)
@@ -120,6 +123,9 @@ async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(t
     assert b"!" * 400_000 in await read(payloads, large.payload)
     assert bad.error is not None
     assert bad.error.code is ErrorCode.INVALID_ARGUMENTS
+    assert set_badly.error is not None
+    assert set_badly.error.code is ErrorCode.INVALID_CONFIGURATION
+    assert told_badly == []
 
 
 async def test_a_program_with_a_manifest_runs_by_it(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from toolmesh_broker.ttl import seconds_until
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.reply import Result, StatusState
 from toolmesh_contracts.errors import ErrorCode, MalformedMessageError, ToolmeshError
+from toolmesh_contracts.tool_settings import check_settings
 from toolmesh_contracts.wire import check_json_object, encode
 from toolmesh_contracts.worker_config import WorkerLimits
 from toolmesh_identity.claims import Claims
@@ -116,6 +117,7 @@ class ToolCalls:
         invocation = call.invocation
         if isinstance(tool, DeclaredTool):
             return await self._run_declared(invocation, tool, sender, attempt)
+        check_settings(tool.name, tool.description.config_schema, config)
         checked = await self._arguments(invocation, tool)
 
         async def prepare(workspace: Workspace, folder: CallFolder) -> RunnerArgs:
