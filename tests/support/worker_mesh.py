@@ -122,7 +122,7 @@ async def served_by(mesh: WorkerMesh, worker_id: str, toolsets: Sequence[Path], 
     expected = sum(len(load_manifest(path).tools) for path in find_manifests(places.toolsets))
     expected += sum(len(load_vessel(folder).tools) for folder in places.agents)
     wanted = expected if served is None else served
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await mesh.client.catalog.wait_until(
             lambda view: sum(worker_id in tool.workers for tool in view.tools()) >= wanted
         )
