@@ -26,6 +26,7 @@ async def test_broken_programs_are_named_and_the_good_one_served(tmp_path: Path)
         inventory = await found.read()
     assert set(inventory.tools) == {"good"}
     problems = {problem.tool: problem.message for problem in inventory.problems}
+    assert problems["crash"].startswith("crash.py:1: --schema ended with exit code 1")
     assert "No module named 'no_such_module'" in problems["crash"]
     assert "longer than 4 s" in problems["endless"]
     assert "no usable answer" in problems["noise"]

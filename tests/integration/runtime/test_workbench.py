@@ -203,9 +203,9 @@ echo '{"tools": {"schema": {"description": "", "parameters": {"type": "object", 
     expected = {
         f"{one / 'manifest.yaml'}:9: tools.typo.tool_dri: unknown key": "",
         f"{two / 'manifest.yaml'}: tools.good: tool 'good' of pool 'default' is also defined in": "rename one",
-        f"{one / 'crash.py'}:3: tools.crash: --schema ended with exit code 1: ZeroDivisionError": "--schema",
+        f"{one / 'crash.py'}:3: tools.crash: --schema ended with exit code 1: ZeroDivisionError": "",
         f"{one / 'lacks.py'}:1: tools.lacks: --schema ended with": f"pip install --target {one / 'python'} no_such_package",
-        f"{one / 'syntax.py'}:1: tools.syntax: --schema ended with exit code 1: SyntaxError": "--schema",
+        f"{one / 'syntax.py'}:1: tools.syntax: --schema ended with exit code 1: SyntaxError": "",
         f"{one / 'manifest.yaml'}:7: tools.gone: executable 'gone' is not there": "set `executable`",
         f"{one / 'manifest.yaml'}:8: tools.schema: the tool has no description": "write a docstring",
         f"{one / 'manifest.yaml'}:8: tools.schema: parameters.required names 'x'": "parameters.properties",
@@ -216,6 +216,8 @@ echo '{"tools": {"schema": {"description": "", "parameters": {"type": "object", 
         assert len(matching) == 1, (start, list(told))
         assert cure in told[matching[0]], told[matching[0]]
     assert len(told) == len(expected)
+    logs = [fault.log for fault in checked.faults if "ZeroDivisionError" in str(fault.problem)]
+    assert "boom = 1 / 0" in logs[0]
     assert checked.tools == ("good", "good")
 
 

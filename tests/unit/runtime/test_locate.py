@@ -51,6 +51,17 @@ def test_missing_program_lists_where_it_was_looked_for(tmp_path: Path) -> None:
         assert str(tmp_path / place) in str(caught.value)
 
 
+def test_go_program_is_to_be_built_where_its_source_is(tmp_path: Path) -> None:
+    """In the folder that is there, and no place is listed twice."""
+    (tmp_path / "sum").mkdir()
+    tool = manifest(tool_dir="sum", executable="sum", runtime="go")
+    with pytest.raises(ProgramMissingError) as caught:
+        find_program(tmp_path / "sum" / "manifest.yaml", "sum", tool)
+    assert f"go build -o sum . in {tmp_path / 'sum'};" in caught.value.hint
+    places = caught.value.message.partition("looked for ")[2].split(", ")
+    assert len(places) == len(set(places)) == 6
+
+
 @pytest.mark.parametrize(
     ("text", "name", "runtime", "is_python"),
     [

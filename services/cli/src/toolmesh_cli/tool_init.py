@@ -3,6 +3,7 @@
 import keyword
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -64,6 +65,9 @@ def write_scaffold(place: Path, style: str, language: str) -> list[Path]:
     """
     templates = _templates(style, language)
     name = _checked_name(place.name, style)
+    if language == "python" and _identifier(name) in sys.stdlib_module_names:
+        message = f"a program {name}.py would hide the module {name!r} of Python's own library from itself"
+        raise ToolmeshError(message, code=ErrorCode.INVALID_NAME, hint="choose another name")
     if place.is_dir() and any(place.iterdir()):
         raise _refused(f"{place} is there and not empty", "choose another name, or empty the folder")
     if place.exists() and not place.is_dir():

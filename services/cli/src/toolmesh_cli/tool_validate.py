@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.author_bench import author_bench
@@ -9,6 +10,9 @@ from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_runtime.workbench.checking import Checked, check_places
 
 __all__ = ["run_validate"]
+
+_LOG_LINES: Final = 30
+"""The end of what a program wrote."""
 
 
 async def run_validate(places: Sequence[Path], *, sandboxed: bool) -> int:
@@ -22,6 +26,8 @@ async def run_validate(places: Sequence[Path], *, sandboxed: bool) -> int:
 def _print(checked: Checked, terminal: Terminal) -> None:
     for fault in checked.faults:
         terminal.line(visible(str(fault.problem)))
+        for line in fault.log.splitlines()[-_LOG_LINES:]:
+            terminal.line(f"  {terminal.paint(visible(line), Colour.FAINT)}")
         if fault.cure:
             terminal.line(f"  {terminal.paint('cure:', Colour.WARNING)} {visible(fault.cure)}")
     good = ", ".join(sorted(checked.tools))

@@ -68,7 +68,8 @@ def find_program(manifest: Path, name: str, tool: ToolManifest) -> Program:
         ProgramMissingError: it is at none of these places; the message lists them. Or a link leads out of them.
     """
     tried = []
-    for folder in _folders(manifest, name, tool):
+    folders = list(dict.fromkeys(_folders(manifest, name, tool)))
+    for folder in folders:
         _refuse_links(manifest.parent.absolute(), folder)
         for relative in (tool.executable, f"python/bin/{tool.executable}", f"{tool.executable}.py"):
             path = folder / relative
@@ -77,7 +78,7 @@ def find_program(manifest: Path, name: str, tool: ToolManifest) -> Program:
             tried.append(str(path))
     raise ProgramMissingError(
         f"executable {tool.executable!r} is not there; looked for {', '.join(tried)}",
-        hint=_cure(tool, next(_folders(manifest, name, tool))),
+        hint=_cure(tool, next((folder for folder in folders if folder.is_dir()), folders[0])),
     )
 
 

@@ -1,7 +1,6 @@
 """Everything that is wrong with toolsets, before a worker has to find out."""
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,8 @@ from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.manifest import Manifest
 from toolmesh_contracts.tool_places import sort_places
 from toolmesh_contracts.yaml_document import read_yaml
-from toolmesh_runtime.process.confinement import TOOLSET_INSIDE
-from toolmesh_runtime.toolsets.locate import Program
+from toolmesh_runtime.toolsets.python_traceback import missing_module
+from toolmesh_runtime.toolsets.schema_probe import ProbeError
 from toolmesh_runtime.workbench.agent_entries import read_agent_entries
 from toolmesh_runtime.workbench.bench import Bench
 from toolmesh_runtime.workbench.entries import Entry, Found, find_entries
@@ -27,16 +26,19 @@ __all__ = ["Checked", "Fault", "check_places"]
 _AT_ONCE: Final = 4
 _POOL: Final = "default"
 """Declared tools name no pool; they are checked against the tools of this one."""
-_NO_MODULE: Final = re.compile(r"No module named '([A-Za-z0-9_]+)")
-_FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A problem and what to do about it; the cure may be empty where the problem says it."""
+    """A problem and what to do about it; the cure may be empty where the problem says it.
+
+    Attributes:
+        log: What the program itself wrote about it.
+    """
 
     problem: Problem
     cure: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,7 @@ async def _check(entry: Entry, manifest: Document | None, bench: Bench) -> Check
     try:
         tools = await bench.describe(entry)
     except (ToolmeshError, SandboxError) as error:
-        frame = _last_frame(entry.program, getattr(error, "log", ""), bench)
-        fault = Fault(frame or _problem(entry, manifest, ""), _cure(entry, error))
-        named = _with_message(fault, error.message, entry)
-        return Checked((), (named,))
+        return Checked((), (_fault(entry, manifest, error),))
     faults = [
         Fault(_problem(entry, manifest, f"{name}: {text}" if entry.is_alone else text), cure)
         for name, tool in tools.items()
@@ -121,11 +120,18 @@ async def _check(entry: Entry, manifest: Document | None, bench: Bench) -> Check
     return Checked(() if faults else tuple(tools), tuple(faults))
 
 
-def _cure(entry: Entry, error: ToolmeshError | SandboxError) -> str:
-    missing = _NO_MODULE.search(error.message)
-    if missing is None or entry.program is None:
-        return error.hint
-    return f"install it beside the program: pip install --target {entry.program.folder / 'python'} {missing[1]}"
+def _fault(entry: Entry, manifest: Document | None, error: ToolmeshError | SandboxError) -> Fault:
+    if not isinstance(error, ProbeError) or entry.program is None:
+        return Fault(_problem(entry, manifest, error.message), error.hint)
+    cure = ""
+    if module := missing_module(error.log):
+        cure = f"install it beside the program: pip install --target {entry.program.folder / 'python'} {module}"
+    if error.place is None:
+        return Fault(_problem(entry, manifest, error.message), cure, error.log)
+    file, line = error.place
+    place: ConfigPath = ("tools", entry.name) if entry.name else ()
+    problem = Problem(file=str(entry.program.folder / file), line=line, path=place, message=error.reason)
+    return Fault(problem, cure, error.log)
 
 
 def _problem(entry: Entry, manifest: Document | None, message: str) -> Problem:
@@ -133,25 +139,3 @@ def _problem(entry: Entry, manifest: Document | None, message: str) -> Problem:
         return Problem(file=str(entry.path), message=message)
     path: ConfigPath = ("tools", entry.name)
     return manifest.problem(path, message)
-
-
-def _with_message(fault: Fault, message: str, entry: Entry) -> Fault:
-    problem = fault.problem
-    told = Problem(
-        file=problem.file, line=problem.line, path=("tools", entry.name) if entry.name else (), message=message
-    )
-    return Fault(told, fault.cure)
-
-
-def _last_frame(program: Program | None, log: str, bench: Bench) -> Problem | None:
-    """Return the place in the author's own files where a Python program failed, if its traceback names one."""
-    if program is None:
-        return None
-    shown = [f"{TOOLSET_INSIDE}/", f"{bench.base}/published/"]
-    for file, line in reversed(_FRAME.findall(log)):
-        for start in shown:
-            if file.startswith(start):
-                relative = file.removeprefix(start)
-                inside = relative if start == shown[0] else relative.split("/", 2)[-1]
-                return Problem(file=str(program.folder / inside), line=int(line), message="")
-    return None
