@@ -4,14 +4,14 @@ from pathlib import Path
 
 from toolmesh_runtime.toolsets.python_traceback import failed_at, missing_module
 
-LOG = '''Traceback (most recent call last):
+LOG = """Traceback (most recent call last):
   File "/opt/toolmesh/toolset/greet.py", line 4, in <module>
     from parts.load import load
   File "{inner}", line 7, in <module>
     json.loads("")
   File "/usr/lib/python3.11/json/__init__.py", line 346, in loads
 ModuleNotFoundError: No module named 'requests.adapters'
-'''
+"""
 
 
 def test_the_innermost_own_frame_is_the_place() -> None:
