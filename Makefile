@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test generated-tools attacks declared reference cases protocol-model fairness lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model fairness lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -49,6 +49,12 @@ declared: $(STAMP) ## Run every row of a file of declared tools (FILE=...) throu
 
 reference: $(STAMP) go ## Prove each row of a contract (ROOM=tool-process) by the tests bound to it.
 	@$(PYTHON) tests/reference/run.py $(ROOM)
+
+fuzz: $(STAMP) ## Run CASES=n hostile tools and odd inputs against one worker (SEED=n runs the same again).
+	@$(PYTHON) -m tests.load.fuzz --cases $(or $(CASES),1000) $(if $(SEED),--seed $(SEED))
+
+hostile-neighbours: $(STAMP) ## Compare calls beside hostile ones with calls beside well-behaved ones.
+	@$(PYTHON) -m tests.load.hostile_neighbours
 
 cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outside this repository.
 	@test -d "$(CASES)" || { echo "cases: no folder '$(CASES)'; call make cases CASES=FOLDER" >&2; exit 2; }

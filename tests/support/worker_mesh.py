@@ -61,11 +61,15 @@ async def broker_and_client(
     *,
     workers: Sequence[str] = ("worker-1",),
     strangers: Sequence[Worker] = (),
+    executors: Sequence[str] = (),
     scopes: tuple[str, ...] = ("*",),
 ) -> AsyncIterator[WorkerMesh]:
-    """Run an embedded broker, provisioned, and a client whose tokens hold `scopes`; strangers are of other pools."""
+    """Run an embedded broker, provisioned, and a client whose tokens hold `scopes`.
+
+    Strangers are workers of other pools; `executors` may connect beside the client.
+    """
     members: tuple[Identity, ...] = (*(Worker(POOL, name) for name in workers), *strangers)
-    identities: tuple[Identity, ...] = (Provisioner(), Executor("client"), *members)
+    identities: tuple[Identity, ...] = (Provisioner(), *map(Executor, ("client", *executors)), *members)
     pools = (POOL, *sorted({stranger.pool for stranger in strangers}))
     settings = EmbeddedSettings(data_folder=folder / "data", namespace=NAMESPACE, pools=pools, identities=identities)
     issuer = DevelopmentIssuer.create_or_load(folder / "keys")

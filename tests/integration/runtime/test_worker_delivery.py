@@ -6,15 +6,14 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
 import yaml
-from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, served_by, worker_in_process
+from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, worker_in_process
+from tests.support.worker_process import worker_process
 
 from toolmesh_broker.catalog import CatalogView
 from toolmesh_broker.identities import Executor, Provisioner, Worker
@@ -39,29 +38,11 @@ WEATHER = Path(__file__).parents[3] / "examples" / "weather"
 ACK_WAIT_S = 6.0
 
 
-@contextlib.asynccontextmanager
-async def worker_process(mesh: WorkerMesh, toolset: Path, worker_id: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A worker as a process of its own, ready; killed at the end if it is still there."""
-    config = mesh.worker_config(worker_id, [toolset])
-    path = mesh.folder / f"{worker_id}.yaml"
-    path.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_none=True)))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "toolmesh_runtime", str(path), stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        await served_by(mesh, worker_id, [toolset])
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-
-
 @pytest.mark.requirement("call:worker-lost")
 async def test_killed_worker_ends_its_call_as_lost(tmp_path: Path) -> None:
     """Kill -9 in the middle of a call: within twice ack_wait the caller hears that the outcome is unknown."""
     async with broker_and_client(tmp_path, workers=("worker-1", "worker-2")) as mesh:
-        async with worker_process(mesh, ODD, "worker-1") as doomed:
+        async with worker_process(mesh, [ODD], "worker-1") as doomed:
             call = await mesh.client.start(CallRequest(tool="slow", arguments={"seconds": 40}))
             await anext(call.statuses())
             async with worker_in_process(mesh, [ODD], worker_id="worker-2"):
@@ -77,7 +58,7 @@ async def test_killed_worker_ends_its_call_as_lost(tmp_path: Path) -> None:
 async def test_killed_worker_of_an_idempotent_tool_has_a_successor(tmp_path: Path) -> None:
     """A tool that may run twice is run again elsewhere, as attempt 2."""
     async with broker_and_client(tmp_path, workers=("worker-1", "worker-2")) as mesh:
-        async with worker_process(mesh, ODD, "worker-1") as doomed:
+        async with worker_process(mesh, [ODD], "worker-1") as doomed:
             call = await mesh.client.start(CallRequest(tool="slow_idempotent", arguments={"seconds": 4}))
             await anext(call.statuses())
             os.kill(doomed.pid, signal.SIGKILL)
@@ -102,7 +83,7 @@ async def test_running_call_is_cancelled_at_once(tmp_path: Path) -> None:
 
 async def test_stopped_worker_finishes_what_runs(tmp_path: Path) -> None:
     """SIGTERM: nothing new is taken, the running call ends well, the process ends with 0 and leaves the catalog."""
-    async with broker_and_client(tmp_path) as mesh, worker_process(mesh, ODD, "worker-1") as process:
+    async with broker_and_client(tmp_path) as mesh, worker_process(mesh, [ODD], "worker-1") as process:
         call = await mesh.client.start(CallRequest(tool="slow", arguments={"seconds": 2}))
         await anext(call.statuses())
         process.terminate()
