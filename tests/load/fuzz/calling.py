@@ -1,6 +1,7 @@
 """Ways of calling a worker: as a client does, and as one that checks nothing before it signs and sends."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,18 +11,23 @@ from tests.support.signed_calls import invocation, message
 from tests.support.worker_mesh import POOL, WorkerMesh
 
 from toolmesh_broker.identities import Executor
+from toolmesh_broker.jetstream.api import ApiError, api_request
 from toolmesh_broker.jetstream.broker import connect
-from toolmesh_broker.ports import Broker, OutgoingInvocation
-from toolmesh_broker.reply_listener import ReceivedResult, ReplyListener
+from toolmesh_broker.jetstream.connection import Connection
+from toolmesh_broker.ports import Broker, OutgoingInvocation, PublishReceipt
+from toolmesh_broker.reply_listener import PendingCall, ReceivedResult, ReplyListener
 from toolmesh_client import Client
 from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome
+from toolmesh_contracts.envelopes.task import DeadLetter
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.names import Lane
+from toolmesh_contracts.wire import decode
 from toolmesh_identity.development import DevelopmentIssuer
 
 CARELESS = "careless"
 """Name of the executor that checks nothing."""
 _STORED_S = 120.0
+_LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Callers:
     client: Client
     broker: Broker
     replies: ReplyListener
+    admin: Connection
     issuer: DevelopmentIssuer
 
     async def call(self, tool: str, arguments: bytes) -> Answer:
@@ -69,28 +76,43 @@ class Callers:
             headers=signed.headers,
         )
         async with self.replies.expect(POOL, call.id) as replies:
-            await self.broker.publish_invocation(outgoing)
-            async for news in replies:
-                if isinstance(news, ReceivedResult):
-                    await news.confirm()
-                    return Answer(news.result.outcome, news.result.error)
-        raise AssertionError("the replies ended without a result")
+            receipt = await self.broker.publish_invocation(outgoing)
+            answers = {asyncio.create_task(_replied(replies)), asyncio.create_task(self._buried(receipt))}
+            try:
+                done, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+                return done.pop().result()
+            finally:
+                for answer in answers:
+                    answer.cancel()
+                await asyncio.wait(answers)
+
+    async def _buried(self, receipt: PublishReceipt) -> Answer:
+        """What a dead letter says: the only answer to a message in which nobody can read whom to answer."""
+        subjects = self.admin.subjects
+        wanted = {"last_by_subj": subjects.dead_letter(POOL, f"unknown-{receipt.sequence}")}
+        while True:
+            try:
+                found = await api_request(self.admin, f"STREAM.MSG.GET.{subjects.dead_stream(POOL)}", wanted)
+            except ApiError:
+                await asyncio.sleep(_LOOK_S)
+                continue
+            letter = decode(DeadLetter, base64.b64decode(found["message"]["data"]))
+            return Answer(Outcome.ERROR, ErrorInfo(code=letter.code, message=letter.reason))
+
+
+async def _replied(replies: PendingCall) -> Answer:
+    async for news in replies:
+        if isinstance(news, ReceivedResult):
+            await news.confirm()
+            return Answer(news.result.outcome, news.result.error)
+    raise AssertionError("the replies ended without a result")
 
 
 @asynccontextmanager
-async def callers(mesh: WorkerMesh) -> AsyncIterator[Callers]:
+async def callers(mesh: WorkerMesh, admin: Connection) -> AsyncIterator[Callers]:
     """Connect the careless executor beside the mesh's client; the mesh has to know it."""
     async with (
         connect(mesh.server.connection(Executor(CARELESS))) as broker,
         ReplyListener.open(broker, CARELESS) as replies,
     ):
-        yield Callers(mesh.client, broker, replies, mesh.issuer)
-
-
-async def within(seconds: float, answer: asyncio.Future[Answer]) -> Answer | None:
-    """The answer, or None when there is none in time."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await answer
-    except TimeoutError:
-        return None
+        yield Callers(mesh.client, broker, replies, admin, mesh.issuer)

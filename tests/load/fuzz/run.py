@@ -120,7 +120,7 @@ async def fuzz(count: int, number: int) -> Findings:
     """Run the first `count` cases of seed `number`."""
     findings = Findings()
     with own_cgroup() as groups:
-        async with _ground(groups) as ground, callers(ground.mesh) as both:
+        async with _ground(groups) as ground, callers(ground.mesh, ground.admin) as both:
             folder = ground.mesh.folder / "loading"
             folder.mkdir()
             judge = Judge(both, folder)
