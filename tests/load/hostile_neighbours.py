@@ -39,12 +39,6 @@ import os
 while True:
     try: os.fork()
     except OSError: pass"""
-_SESSION_BOMB = """
-import os
-while True:
-    try:
-        if os.fork() == 0: os.setsid()
-    except OSError: pass"""
 _MEMORY_EATER = """
 held = []
 while True:
@@ -76,7 +70,7 @@ HOSTILE = (
     ("hostile_standard", _DISK_FILLER),
     ("hostile_standard", _FLOODER),
     ("hostile_restrictive", _STATUS_FLOODER),
-    ("hostile_standard", _SESSION_BOMB),
+    ("hostile_permissive", _FORK_BOMB),
     ("hostile_declared", _FORK_BOMB),
     ("hostile_restrictive", _FILE_MAKER),
 )
@@ -118,7 +112,9 @@ async def _neighbours(client: Client, kinds: Sequence[tuple[str, str]]) -> Async
             await client.call(tool, json.dumps({"blocks": [code]}).encode())
 
     async with asyncio.TaskGroup() as group:
-        held = [group.create_task(hold(tool, code)) for tool, code in itertools.islice(itertools.cycle(kinds), NEIGHBOURS)]
+        held = [
+            group.create_task(hold(tool, code)) for tool, code in itertools.islice(itertools.cycle(kinds), NEIGHBOURS)
+        ]
         await asyncio.sleep(1)  # until they are at work
         yield
         for task in held:

@@ -85,7 +85,7 @@ if os.fork() == 0: time.sleep(60); os._exit(0)""",
     "flood_stdout": "import os; [os.write(1, b'0123456789abcdef' * 4096) for _ in range(100)]",
     "flood_stderr": "import os; [os.write(2, b'\\xff\\xfe\\x00\\n' * 16384) for _ in range(100)]",
     "long_line": "import os; [os.write(1, b'x' * 65536) for _ in range(20)]",
-    "json_on_stdout": "import os; os.write(1, b'{\"result\": \"fake\", \"error\": \"\"}\\n')",
+    "json_on_stdout": 'import os; os.write(1, b\'{"result": "fake", "error": ""}\\n\')',
     "all_descriptors": """
 import os
 held = []
@@ -251,9 +251,7 @@ ENDINGS: dict[str, Ending] = {
     "result_empty": _left("open(RESULT, 'w').close()"),
     "result_noise": _left("open(RESULT, 'wb').write(bytes(range(256)) * 16)"),
     "result_no_object": _left("open(RESULT, 'w').write('[1, 2]')"),
-    "result_then_failure": Ending(
-        f"import os; open(RESULT, 'w').write('{_GOOD}'); os._exit(3)", declared_fails=True
-    ),
+    "result_then_failure": Ending(f"import os; open(RESULT, 'w').write('{_GOOD}'); os._exit(3)", declared_fails=True),
     "result_then_killed": Ending(
         f"import os; open(RESULT, 'w').write('{_GOOD}'); os.kill(os.getpid(), 9)", declared_fails=True
     ),
@@ -278,7 +276,4 @@ def die_of(number: int) -> Ending:
 def system_call(number: int, arguments: tuple[int, ...]) -> str:
     """Any system call, from a child, so that one which ends or stops its caller does not end the tool."""
     given = ", ".join(f"ctypes.c_long({argument})" for argument in arguments)
-    return (
-        "import ctypes, os\n"
-        f"if os.fork() == 0:\n    ctypes.CDLL(None).syscall({number}, {given})\n    os._exit(0)"
-    )
+    return f"import ctypes, os\nif os.fork() == 0:\n    ctypes.CDLL(None).syscall({number}, {given})\n    os._exit(0)"

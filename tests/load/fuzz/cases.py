@@ -141,7 +141,8 @@ def _mutated(texts: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
         st.sampled_from(["cut", "double", "write", "insert"]),
         st.floats(0, 1),
         st.floats(0, 0.3),
-        st.binary(max_size=6) | st.sampled_from([b"{", b"[[", b"'", b'"""', b"\t", b"&a *a", b": ", b"\n- ", b"${X}", b"!!x"]),
+        st.binary(max_size=6)
+        | st.sampled_from([b"{", b"[[", b"'", b'"""', b"\t", b"&a *a", b": ", b"\n- ", b"${X}", b"!!x"]),
     )
     return st.builds(_changed, texts, st.lists(change, max_size=3))
 
@@ -163,12 +164,31 @@ _SOUND: dict[str, bytes] = {
     "vessel": b'workdir = "/data"\ntool_timeout_seconds = 5\n[tools]\ndeclared = ["tools/t.toml"]\n'
     b'[[sandbox.mounts]]\nsource = "data"\ntarget = "/data"\n',
     "worker": yaml.safe_dump(
-        {"namespace": "n", "toolsets": ["t"], "keys": {"issuer": "i", "executors": "e", "sealing": "s"}, "concurrency": 4}
+        {
+            "namespace": "n",
+            "toolsets": ["t"],
+            "keys": {"issuer": "i", "executors": "e", "sealing": "s"},
+            "concurrency": 4,
+        }
     ).encode(),
-    "description": _json_bytes({"tools": {"t": {"description": "d", "parameters": {"type": "object"}, "timeout_seconds": 3}}}),
+    "description": _json_bytes(
+        {"tools": {"t": {"description": "d", "parameters": {"type": "object"}, "timeout_seconds": 3}}}
+    ),
 }
 _KEYS = st.sampled_from(
-    ["version", "tools", "executable", "declared", "name", "command", "parameters", "properties", "sandbox", "mounts", "keys"]
+    [
+        "version",
+        "tools",
+        "executable",
+        "declared",
+        "name",
+        "command",
+        "parameters",
+        "properties",
+        "sandbox",
+        "mounts",
+        "keys",
+    ]
 )
 
 
@@ -179,7 +199,14 @@ def _structures() -> st.SearchStrategy[Any]:
 def _odd_files(loader: str) -> st.SearchStrategy[OddFile]:
     structure = _structures().map(_json_bytes)  # JSON is YAML; TOML refuses it, which is a case as well
     tables = st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True) | _KEYS, _VALUES, max_size=4).map(_as_toml)
-    texts = _mutated(st.just(_SOUND[loader])) | structure | tables | _mutated(structure) | st.binary(max_size=60) | _ODD_TEXTS
+    texts = (
+        _mutated(st.just(_SOUND[loader]))
+        | structure
+        | tables
+        | _mutated(structure)
+        | st.binary(max_size=60)
+        | _ODD_TEXTS
+    )
     return st.builds(OddFile, st.just(loader), texts)
 
 
@@ -192,7 +219,9 @@ def _hostile_tools() -> st.SearchStrategy[HostileTool]:
     given_number = st.sampled_from([0, 1, -1, 2**31, 2**47, 4096])
     calls = st.builds(system_call, number, st.tuples(*[given_number] * 5))
     block = st.sampled_from(sorted(BLOCKS)).map(BLOCKS.__getitem__)
-    quick = st.sampled_from(sorted(ENDINGS.keys() - {"sleep", "deaf_sleep", "spin", "stop", "exec_sleep", "finish_slowly"}))
+    quick = st.sampled_from(
+        sorted(ENDINGS.keys() - {"sleep", "deaf_sleep", "spin", "stop", "exec_sleep", "finish_slowly"})
+    )
     ending = (
         quick.map(ENDINGS.__getitem__)
         | st.sampled_from(sorted(ENDINGS)).map(ENDINGS.__getitem__)
@@ -213,7 +242,9 @@ def _left_results() -> st.SearchStrategy[LeftResult]:
             "data": _VALUES,
             "error_code": st.just("AUTH_REQUIRED") | _VALUES,
             "data_objects": st.lists(
-                st.fixed_dictionaries({}, optional={name: _VALUES for name in ("name", "content", "is_binary", "mime_type")})
+                st.fixed_dictionaries(
+                    {}, optional=dict.fromkeys(("name", "content", "is_binary", "mime_type"), _VALUES)
+                )
                 | _VALUES,
                 max_size=3,
             )

@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -101,11 +102,12 @@ def _files(territory: Territory) -> Iterator[str]:
     for folder, names, files in os.walk(territory.base):
         if folder == str(territory.base):
             names[:] = [name for name in names if name != "uids"]  # lock files stay on purpose; see `_lent`
-        yield from (os.path.join(folder, name) for name in (*names, *files))
-    for folder in _SHARED_FOLDERS:
-        for entry in os.scandir(folder):
-            if entry.stat(follow_symlinks=False).st_uid in territory.uids:
-                yield entry.path
+        yield from (f"{folder}/{name}" for name in (*names, *files))
+    for shared in _SHARED_FOLDERS:
+        for path in shared.iterdir():
+            with suppress(FileNotFoundError):
+                if path.lstat().st_uid in territory.uids:
+                    yield str(path)
 
 
 def _lent(locks: Path) -> Iterator[str]:

@@ -24,7 +24,11 @@ def misbehave() -> None:
     else:
         blocks = json.load(sys.stdin)["blocks"]
         work = os.environ["HOME"]
-        names = {"RESULT": f"{work}/result.json", "STATUS": f"{work}/status.pipe", "OUTPUT": os.environ["VESSEL_OUTBOX"]}
+        names = {
+            "RESULT": f"{work}/result.json",
+            "STATUS": f"{work}/status.pipe",
+            "OUTPUT": os.environ["VESSEL_OUTBOX"],
+        }
         os.chdir(work)
     for block in blocks:
         try:

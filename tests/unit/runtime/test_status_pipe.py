@@ -42,6 +42,13 @@ def test_endless_line_is_bounded() -> None:
     assert lines.feed(b"\n" + line("next")) == [("next", None)]
 
 
+def test_only_the_end_of_a_flood_is_read() -> None:
+    """Of thousands of lines in one piece the last ones are told, the last of all among them."""
+    told = StatusLines().feed(b"".join(line(number) for number in range(5000)))
+    assert len(told) == 256
+    assert told[-1] == ("4999", None)
+
+
 @pytest.mark.requirement("process:status")
 async def test_writer_never_meets_a_pipe_without_reader(tmp_path: Path) -> None:
     """The FIFO takes lines from before the tool opens it until after it has closed it, and loses none at the end."""

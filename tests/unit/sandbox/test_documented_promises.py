@@ -22,7 +22,8 @@ _ROWS = {
     "memory_mib": "memory of the sandbox, MiB",
     "data_mib": "data of a process, MiB",
     "disk_mib": "workspace in memory, outbox and `/tmp`, MiB each",
-    "disk_files": "files in a workspace in memory and outbox, each",
+    "disk_files": "files in a workspace, and in an outbox in memory",
+    "workspace_mib": "added to a workspace, MiB",
     "nice": "niceness",
 }
 

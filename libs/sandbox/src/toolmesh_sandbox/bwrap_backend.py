@@ -81,6 +81,9 @@ class BwrapBackend(Backend):
             joins=workspace.memory is not None,
             memory_bytes=policy.limits.memory_bytes,
             cgroup=str(self._cgroup or ""),
+            disk="" if workspace.memory is not None else str(workspace.host),
+            disk_bytes=policy.limits.workspace_bytes,
+            disk_files=policy.limits.disk_files,
             scoped=policy.unix_sockets and policy.network is Network.HOST,
         )
         return launch, (bwrap_options(policy, env, workspace, self.host), assemble(filter_rules(policy)))

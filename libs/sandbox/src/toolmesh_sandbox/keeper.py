@@ -17,6 +17,7 @@ from pathlib import Path
 from toolmesh_sandbox import process_tree
 from toolmesh_sandbox.bwrap_start import BwrapStart
 from toolmesh_sandbox.cgroups import CallGroup
+from toolmesh_sandbox.disk_watch import DiskWatch
 from toolmesh_sandbox.execution import execute
 from toolmesh_sandbox.kernel_calls import PR_SET_CHILD_SUBREAPER, prctl
 from toolmesh_sandbox.launch import Launch, Report
@@ -48,6 +49,7 @@ class Keeper:
         self._term_pending = False
         self._kill_at = float("inf")
         self._look_at = float("inf")
+        self._disk = DiskWatch(launch.disk, launch.disk_bytes, launch.disk_files) if launch.disk else None
 
     def run(self) -> Report:
         """Start, watch, end and wait for the tree. Blocks; needs the main thread, for SIGCHLD."""
@@ -108,13 +110,15 @@ class Keeper:
         self._reap()
         while not self._main_ended:
             now = time.monotonic()
-            if now >= min(times_out_at, self._kill_at) or self._over_memory(now):
-                self._report.timed_out = now >= times_out_at and not self._report.out_of_memory
+            if now >= min(times_out_at, self._kill_at) or self._over_memory(now) or self._over_disk(now):
+                gone_over = self._report.out_of_memory or self._report.out_of_disk
+                self._report.timed_out = now >= times_out_at and not gone_over
                 self._report.killed = True
                 break
             if self._term_pending:
                 self._terminate()
-            wait_s = min(times_out_at, self._kill_at, self._look_at) - now
+            look_at = min(self._look_at, self._disk.look_at if self._disk is not None else self._look_at)
+            wait_s = min(times_out_at, self._kill_at, look_at) - now
             for source, _event in poll.poll(
                 max(0, min(wait_s, _TERM_RETRY_S if self._term_pending else 3600)) * 1000 + 1
             ):
@@ -143,6 +147,10 @@ class Keeper:
         self._look_at = now + _MEMORY_LOOK_S
         self._report.out_of_memory = exceeds(os.getpid(), self._launch.memory_bytes)
         return self._report.out_of_memory
+
+    def _over_disk(self, now: float) -> bool:
+        self._report.out_of_disk = self._disk is not None and now >= self._disk.look_at and self._disk.exceeded()
+        return self._report.out_of_disk
 
     def _end(self, wake: int) -> int:
         """Kill what is left and wait for all of it; returns how many processes withstood."""

@@ -27,6 +27,9 @@ class Launch:
         joins: two more descriptors are a user and a mount namespace, in which the command starts.
         memory_bytes: memory of the whole tree; beyond it is killed.
         cgroup: folder below which the call gets a memory cgroup; empty where that does not work.
+        disk: workspace on the host that is measured; empty for none.
+        disk_bytes: what the command may add to it; beyond that it is killed.
+        disk_files: files and folders that it may add.
         scoped: keep the command from abstract sockets of the host, where the kernel can.
         writable: folders below which alone a command that is not bwrap may change anything, where the kernel can keep
             it to that; empty for no such limit.
@@ -45,6 +48,9 @@ class Launch:
     joins: bool = False
     memory_bytes: int = 0
     cgroup: str = ""
+    disk: str = ""
+    disk_bytes: int = 0
+    disk_files: int = 0
     scoped: bool = False
     writable: tuple[str, ...] = ()
     filter: str = ""
@@ -79,6 +85,7 @@ class Report:
         read_bytes: read from block devices.
         written_bytes: written to block devices.
         out_of_memory: it went over its memory, and was killed for it.
+        out_of_disk: it filled its workspace beyond its limit, and was killed for it.
         leftovers: processes that could not be killed in time.
     """
 
@@ -93,6 +100,7 @@ class Report:
     read_bytes: int = 0
     written_bytes: int = 0
     out_of_memory: bool = False
+    out_of_disk: bool = False
     leftovers: int = 0
 
     def encode(self) -> bytes:

@@ -58,6 +58,9 @@ class PlainBackend(Backend):
             joins=False,
             memory_bytes=policy.limits.memory_bytes if self._limited else 0,
             cgroup=str(self._cgroup or "") if self._limited else "",
+            disk=str(workspace.host) if self._limited else "",
+            disk_bytes=policy.limits.workspace_bytes,
+            disk_files=policy.limits.disk_files,
             writable=self._writable(policy, workspace),
             filter=self._filter(policy).hex(),
         )

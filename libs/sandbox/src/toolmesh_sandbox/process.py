@@ -59,6 +59,7 @@ class Exit:
         stderr_dropped: number of bytes after these.
         usage: time, memory, input and output.
         out_of_memory: it went over the policy's memory; what was killed for it may have been a part of it only.
+        out_of_disk: it was killed because it filled its workspace beyond the policy's limit.
     """
 
     code: int | None
@@ -73,6 +74,7 @@ class Exit:
     usage: Usage
     out_of_memory: bool = False
     stdout_dropped_characters: int = 0
+    out_of_disk: bool = False
 
 
 class SandboxProcess:
@@ -229,6 +231,7 @@ def outcome(report: Report, launch: Launch, stdout: Capture, stderr: Capture) ->
             written_bytes=report.written_bytes,
         ),
         out_of_memory=report.out_of_memory,
+        out_of_disk=report.out_of_disk,
         stdout_dropped_characters=stdout.dropped_characters,
     )
 

@@ -13,7 +13,8 @@ __all__ = ["OnStatus", "StatusLines", "status_pipe"]
 
 _PIPE_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
-_FLOOD_PAUSE_S: Final = 0.05
+_PAUSE_S: Final = 0.05
+_LINES_AT_ONCE: Final = 256
 _MAX_LINE_BYTES: Final = 1 << 16
 _MAX_TEXT: Final = 4096
 _LINE_START: Final = b'{"status":'
@@ -25,7 +26,8 @@ OnStatus = Callable[[str, float | None], None]
 class StatusLines:
     """Splits the FIFO's bytes into statuses, each a text and a progress or None.
 
-    A line over 64 KiB, or one that is no JSON, is dropped; a whole line glued to the rest of a cut one is kept.
+    A line over 64 KiB, or one that is no JSON, is dropped; a whole line glued to the rest of a cut one is kept. Of what
+    comes at once only the last 256 lines are looked at: reading all of a flood would take the worker from other calls.
     """
 
     def __init__(self) -> None:
@@ -35,12 +37,11 @@ class StatusLines:
     def feed(self, data: bytes) -> list[tuple[str, float | None]]:
         """Return the statuses completed by `data`, their texts at most 4,096 characters."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        statuses = []
-        for line in lines:
-            if self._skipping:
-                self._skipping = False
-            elif (status := _status_of(line)) is not None:
-                statuses.append(status)
+        if self._skipping and lines:
+            del lines[0]
+            self._skipping = False
+        found = map(_status_of, lines[-_LINES_AT_ONCE:])
+        statuses = [status for status in found if status is not None]
         if len(self._rest) > _MAX_LINE_BYTES:
             self._rest, self._skipping = b"", True
         return statuses
@@ -91,10 +92,10 @@ def status_pipe(path: Path, on_status: OnStatus) -> Iterator[None]:
 
         def readable() -> None:
             nonlocal paused
-            if drain():
-                # A flood must not take the loop from other calls; at most 10 statuses a second go out anyway.
-                loop.remove_reader(descriptor)
-                paused = loop.call_later(_FLOOD_PAUSE_S, loop.add_reader, descriptor, readable)
+            drain()
+            # A flood, even in small pieces, must not take the loop from other calls; few statuses go out anyway.
+            loop.remove_reader(descriptor)
+            paused = loop.call_later(_PAUSE_S, loop.add_reader, descriptor, readable)
 
         loop.add_reader(descriptor, readable)
         try:
