@@ -24,6 +24,7 @@ from tests.support.worker_mesh import broker_and_client
 from tests.support.worker_process import worker_process
 
 from toolmesh_client import Client
+from toolmesh_sandbox.process_tree import descendants
 
 SLOTS = 16
 NEIGHBOURS = 8
@@ -90,17 +91,24 @@ class Timings:
 
 
 @asynccontextmanager
-async def _client() -> AsyncIterator[Client]:
+async def _client() -> AsyncIterator[tuple[Client, int]]:
     async with AsyncExitStack() as stack:
         base = stack.enter_context(throwaway_base())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolmesh-neighbours-")))
         places = write_hostile_toolset(folder, WALL_CLOCK_S)
         mesh = await stack.enter_async_context(broker_and_client(folder))
         sandbox = {"work_folder": str(base), "uid_base": 1_000_000 + _UIDS * os.getpid()}
-        await stack.enter_async_context(
+        worker = await stack.enter_async_context(
             worker_process(mesh, places, sandbox=sandbox, concurrency=SLOTS, log=folder / "worker.log")
         )
-        yield mesh.client
+        yield mesh.client, worker.pid
+
+
+async def _idle(worker: int) -> None:
+    """Wait until nothing but the spawner is left below the worker: no side pays for what the other has left."""
+    async with asyncio.timeout(60):
+        while len(list(descendants(worker))) > 1:
+            await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -140,12 +148,13 @@ async def _honest(client: Client, count: int, timings: Timings) -> None:
 async def compare(calls: int) -> tuple[Timings, Timings]:
     """Timings of honest calls beside well-behaved and beside hostile neighbours."""
     behaved, hostile = Timings(), Timings()
-    async with _client() as client:
+    async with _client() as (client, worker):
         await _honest(client, SLOTS, Timings())
         for round_number in range(ROUNDS):
             for kinds, timings in (([("hostile_standard", _BUSY)], behaved), (HOSTILE, hostile)):
                 async with _neighbours(client, kinds):
                     await _honest(client, calls // ROUNDS, timings)
+                await _idle(worker)
             print(f"round {round_number + 1}: p95 {behaved.p95_ms:.0f} ms and {hostile.p95_ms:.0f} ms", file=sys.stderr)
     return behaved, hostile
 

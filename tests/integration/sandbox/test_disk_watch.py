@@ -30,6 +30,7 @@ _FILLERS = {
 }
 
 
+@pytest.mark.requirement("sandbox:limits")
 @pytest.mark.parametrize("filler", _FILLERS)
 async def test_a_tool_that_fills_its_workspace_is_killed_for_it(user: str, base: Path, filler: str) -> None:
     """Under `standard`, long before its time is up, and it is said why."""

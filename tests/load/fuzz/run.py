@@ -174,7 +174,7 @@ def _growth(memory: Sequence[int]) -> list[str]:
 def _complaints(log: Path) -> list[str]:
     """What the worker itself says went wrong with it."""
     lines = log.read_text(errors="replace").splitlines()
-    return [f"the worker's log: {line[:400]}" for line in lines if "Traceback" in line or '"level": "error"' in line]
+    return [f"the worker's log: {line[:4000]}" for line in lines if "Traceback" in line or '"level":"error"' in line]
 
 
 def _tell(findings: Findings) -> None:
@@ -184,7 +184,7 @@ def _tell(findings: Findings) -> None:
 def report(findings: Findings) -> list[str]:
     """Lines for people; the last one is for scripts too."""
     lines = [f"{count:6} {label}" for label, count in sorted(findings.outcomes.items())]
-    lines += [f"fault: {fault[:1500]}" for fault in findings.faults[:_SHOWN]]
+    lines += [f"fault: {fault[:4000]}" for fault in findings.faults[:_SHOWN]]
     if len(findings.faults) > _SHOWN:
         lines.append(f"... and {len(findings.faults) - _SHOWN} more faults")
     lines += [f"leak: {leak[:300]}" for leak in findings.leaks[:_SHOWN]]

@@ -20,6 +20,7 @@ def ended(
     timed_out: bool = False,
     setup: str | None = None,
     stderr: bytes = b"",
+    out_of_disk: bool = False,
 ) -> Exit:
     return Exit(
         code=code,
@@ -32,6 +33,7 @@ def ended(
         stderr=stderr,
         stderr_dropped=0,
         usage=Usage(wall_ms=1, cpu_ms=1, peak_memory_bytes=1),
+        out_of_disk=out_of_disk,
     )
 
 
@@ -65,6 +67,7 @@ def test_error_of_a_process_that_failed_is_passed_on() -> None:
         (ended(code=None, signal=24), ErrorCode.EXECUTION_ERROR, "max_cpu_seconds"),
         (ended(code=None, signal=25), ErrorCode.EXECUTION_ERROR, "max_file_size_mb"),
         (ended(code=None, signal=9), ErrorCode.EXECUTION_ERROR, "memory"),
+        (ended(code=None, signal=9, out_of_disk=True), ErrorCode.EXECUTION_ERROR, "filled its folder"),
         (ended(code=None, signal=77), ErrorCode.EXECUTION_ERROR, "signal 77"),
     ],
 )

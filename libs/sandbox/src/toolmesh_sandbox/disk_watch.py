@@ -109,8 +109,9 @@ def _opened_up(name: str, parent: int) -> int:
     except OSError:
         return -1
     try:
-        os.chmod(f"/proc/self/fd/{place}", stat.S_IRWXU)
-        return os.open(f"/proc/self/fd/{place}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        path = Path(f"/proc/self/fd/{place}")
+        path.chmod(stat.S_IRWXU)
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return -1
     finally:

@@ -174,8 +174,10 @@ async def _finish(control: socket.socket, descriptors: list[int], launch: Launch
 async def _report(control: socket.socket) -> Report:
     loop = asyncio.get_running_loop()
     received = bytearray()
-    while data := await loop.sock_recv(control, 65536):
-        received += data
+    # The kernel resets a connection that is closed while an order in it is unread; what was sent before still arrives.
+    with contextlib.suppress(ConnectionResetError):
+        while data := await loop.sock_recv(control, 65536):
+            received += data
     if not received:
         return Report(error="the process that keeps the sandbox ended without a report")
     return Report.decode(bytes(received))
