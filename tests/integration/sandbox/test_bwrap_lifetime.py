@@ -75,6 +75,13 @@ async def test_exit_codes_and_signals_arrive_as_they_were(
     assert (ended.code, ended.signal, ended.killed, ended.setup_failed) == (exit_code, number, False, None)
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+async def test_a_tool_that_signals_its_group_has_ended_by_that_signal(user: str, base: Path, number: int) -> None:
+    """Bubblewrap is in that group and dies of it as well, which is no failure of the sandbox."""
+    ended = await run_as(user, base, f"import os, time; os.kill(0, {int(number)}); time.sleep(30)")
+    assert (ended.signal, ended.code, ended.setup_failed) == (number, None, None), ended
+
+
 async def test_a_setup_failure_never_looks_like_the_tools(base: Path) -> None:
     """A missing executable and a mount that can't be made are set-up failures with bubblewrap's own words."""
     async with sandbox(base) as backend:

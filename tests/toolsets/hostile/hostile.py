@@ -30,11 +30,13 @@ def misbehave() -> None:
             "OUTPUT": os.environ["VESSEL_OUTBOX"],
         }
         os.chdir(work)
-    for block in blocks:
+    *first, last = blocks
+    for block in first:
         try:
             exec(block, dict(names))  # noqa: S102 - what this program is for
         except Exception as error:  # noqa: BLE001 - what one piece is refused must not keep the next from trying
             sys.stderr.write(f"{error!r}\n")
+    exec(last, dict(names))  # noqa: S102 - how it ends; an ending that is refused is a failure
 
 
 if __name__ == "__main__":

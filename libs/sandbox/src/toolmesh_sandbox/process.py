@@ -247,6 +247,8 @@ def _bwrap_ending(report: Report, stderr: Capture) -> tuple[int | None, int | No
     found = re.search(r'"exit-code"\s*:\s*(\d+)', report.bwrap_status)
     if found is not None:
         return int(found[1]), None, None
+    if report.status is not None and os.WIFSIGNALED(report.status) and '"child-pid"' in report.bwrap_status:
+        return None, os.WTERMSIG(report.status), None  # the command has signalled its process group, bubblewrap's too
     if report.out_of_memory:
         return None, signal.SIGKILL, None  # the kernel chose bubblewrap, which has no say, to pay for the command
     text = stderr.kept[-_SETUP_TEXT:].decode(errors="replace").strip()

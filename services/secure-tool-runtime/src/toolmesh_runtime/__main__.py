@@ -9,6 +9,7 @@ from typing import Final
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.worker_config import load_worker_config
 from toolmesh_identity.errors import IdentityError
+from toolmesh_runtime.allocator import give_memory_back
 from toolmesh_runtime.app import run_worker
 from toolmesh_sandbox.errors import SandboxError
 from toolmesh_telemetry.health_server import HealthServerError
@@ -27,6 +28,7 @@ def main() -> int:
     if len(sys.argv) != 2:
         sys.stderr.write("usage: python -m toolmesh_runtime CONFIG.yaml\n")
         return _USAGE
+    give_memory_back()
     path = Path(sys.argv[1])
     redactor = Redactor()
     try:
