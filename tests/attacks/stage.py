@@ -7,15 +7,10 @@ import os
 import secrets
 import socket
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-
-from toolmesh_sandbox.base_folder import open_base
-from toolmesh_sandbox.policy import Mount
-from toolmesh_sandbox.published import publish_tree
+from pathlib import Path
 
 GREETING = b'INFO {"server_id":"STX_CANARY"}\r\n'
 _SHMGET, _SHMCTL, _ADD_KEY = (29, 31, 248) if os.uname().machine == "x86_64" else (194, 195, 217)
@@ -25,7 +20,14 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The names that rows know, and the folders that their sandbox shows."""
+    """The names that rows know, and the folders that their sandbox is to show.
+
+    Attributes:
+        secret_descriptor: Of the file with the secret; inheritable, for the worker to have.
+        package: Folder of the tools, shown as `/agent`.
+        workdir: Shown as `/data`.
+        data: Shown as `/mnt/data`.
+    """
 
     folder: Path
     port: int
@@ -34,14 +36,18 @@ class Stage:
     shm_key: int
     shm_file: str
     other_workspace: Path
-    mounts: tuple[Mount, ...]
+    secret: Path
+    secret_descriptor: int
+    package: Path
+    workdir: Path
+    data: Path
 
-    def head(self, host_pid: int, secret: Path) -> str:
+    def head(self, host_pid: int) -> str:
         """The line that goes before a row's code."""
         names = {
             "HOST_PID": host_pid,
             "NATS_PORT": self.port,
-            "SECRET": str(secret),
+            "SECRET": str(self.secret),
             "HOST_SOCK": str(self.socket_path),
             "SHMKEY": self.shm_key,
             "OTHER_WS": str(self.other_workspace),
@@ -51,31 +57,17 @@ class Stage:
         return ";".join(f"{name}={value!r}" for name, value in names.items()) + "\n"
 
     @contextmanager
-    def secret(self, uid: int | None) -> Iterator[Path]:
-        """A file with a canary that belongs to the user of one call, held open by an inheritable descriptor."""
-        path = self.folder / f"secret-{secrets.token_hex(4)}"
-        path.write_text("STX_CANARY file")
-        path.chmod(0o600)
-        if uid is not None:
-            os.chown(path, uid, uid)
-        descriptor = os.open(path, os.O_RDONLY)
-        os.set_inheritable(descriptor, True)
-        try:
-            yield path
-        finally:
-            os.close(descriptor)
-            path.unlink()
-
-    @contextmanager
-    def neighbour(self, uid: int | None) -> Iterator[int]:
-        """A process of the user of one call, which no tool may touch; its pid."""
-        command = ["stx_canary_proc", "-c", "import time;time.sleep(3000)"]
+    def neighbour(self, uid: int) -> Iterator[int]:
+        """A process of the user of one call, which no tool may touch; its pid. The secret is that user's meanwhile."""
+        own = uid == os.getuid()
+        if not own:
+            os.chown(self.secret, uid, uid)
         process = subprocess.Popen(
-            command,
+            ["stx_canary_proc", "-c", "import time;time.sleep(3000)"],
             executable="/usr/bin/python3",
             env={},
             stdin=subprocess.DEVNULL,
-            **({} if uid is None else {"user": uid, "group": uid, "extra_groups": []}),  # type: ignore[call-overload]
+            **({} if own else {"user": uid, "group": uid, "extra_groups": []}),  # type: ignore[call-overload]
         )
         try:
             yield process.pid
@@ -86,18 +78,20 @@ class Stage:
 
 @asynccontextmanager
 async def staged(base: Path) -> AsyncIterator[Stage]:
-    """Set everything up below a throw-away folder, and remove it."""
+    """Set everything up below a folder that every user can enter, and take down what would outlive it."""
     os.environ["STX_TEST_KEY"] = "STX_CANARY_secret_value"
     async with AsyncExitStack() as stack:
-        open_base(base)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=base, prefix="stage-"))) / "run_host"
-        folder.mkdir()
-        for path in (folder.parent, folder):
+        folder = base / "run_host"
+        for path in (folder, *(folder / name for name in ("agent", "workdir", "data", "other-call"))):
+            path.mkdir()
             path.chmod(0o755)
-        sockets = [("tcp", await _tcp()), ("path", await _unix(str(folder / "host.sock")))]
+        for name, text in (("agent/tool.py", "print(1)\n"), ("workdir/doc.txt", "x"), ("data/blob.bin", "x")):
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o644)
+        (folder / "other-call" / "s").write_text("STX_CANARY of another call")
         abstract = f"stx-{secrets.token_hex(6)}"
-        sockets.append(("abstract", await _unix(f"\0{abstract}")))
-        for _name, server in sockets:
+        servers = [await _tcp(), await _unix(str(folder / "host.sock")), await _unix(f"\0{abstract}")]
+        for server in servers:
             stack.push_async_callback(_closed, server)
         (folder / "host.sock").chmod(0o777)
         key = secrets.randbelow(2**30) + 1
@@ -105,33 +99,32 @@ async def staged(base: Path) -> AsyncIterator[Stage]:
         shm_file = f"stx-{secrets.token_hex(6)}"
         stack.enter_context(_shm_file(shm_file))
         _add_keys()
-        other = folder / "other-call"
-        other.mkdir()
-        (other / "s").write_text("STX_CANARY of another call")
         yield Stage(
             folder=folder,
-            port=sockets[0][1].sockets[0].getsockname()[1],
+            port=servers[0].sockets[0].getsockname()[1],
             socket_path=folder / "host.sock",
             abstract=abstract,
             shm_key=key,
             shm_file=shm_file,
-            other_workspace=other,
-            mounts=_mounts(folder, base),
+            other_workspace=folder / "other-call",
+            secret=folder / "secret",
+            secret_descriptor=stack.enter_context(_secret(folder / "secret")),
+            package=folder / "agent",
+            workdir=folder / "workdir",
+            data=folder / "data",
         )
 
 
-def _mounts(folder: Path, base: Path) -> tuple[Mount, ...]:
-    """What the tool may read, published as the product does it: by digest, so that no path of the host is told."""
-    mounts = []
-    for name, file, content, target in (
-        ("package", "tool.py", "print(1)\n", "/agent"),
-        ("workdir", "doc.txt", "x", "/data"),
-        ("data", "blob.bin", "x", "/mnt/data"),
-    ):
-        (folder / name).mkdir()
-        (folder / name / file).write_text(content)
-        mounts.append(Mount(publish_tree(folder / name, base, "attack"), PurePosixPath(target)))
-    return tuple(mounts)
+@contextmanager
+def _secret(path: Path) -> Iterator[int]:
+    path.write_text("STX_CANARY file")
+    path.chmod(0o600)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.set_inheritable(descriptor, True)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 async def _greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -98,9 +98,7 @@ async def _client() -> AsyncIterator[tuple[Client, int]]:
         places = write_hostile_toolset(folder, WALL_CLOCK_S)
         mesh = await stack.enter_async_context(broker_and_client(folder))
         sandbox = {"work_folder": str(base), "uid_base": 1_000_000 + _UIDS * os.getpid()}
-        worker = await stack.enter_async_context(
-            worker_process(mesh, places, sandbox=sandbox, concurrency=SLOTS, log=folder / "worker.log")
-        )
+        worker = await stack.enter_async_context(worker_process(mesh, places, sandbox=sandbox, concurrency=SLOTS))
         yield mesh.client, worker.pid
 
 

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
+from tests.support.python_commands import module_command
 from tests.support.worker_mesh import WorkerMesh, served_by
 
 
@@ -16,26 +16,58 @@ async def worker_process(
     toolsets: Sequence[Path],
     worker_id: str = "worker-1",
     *,
-    log: Path | None = None,
     served: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    inherited: Sequence[int] = (),
     **changes: object,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A worker process that serves its tools; killed at the end if it is still there.
+    """A worker that serves its tools and logs to `<worker_id>.log` in the mesh's folder; killed at the end if it is there.
 
-    `log` takes what it writes to stderr; without it that is lost. `served` as in `worker_in_process`.
+    Args:
+        mesh: Its broker, and where its files lie.
+        toolsets: What it serves.
+        worker_id: Its name.
+        served: As in `worker_in_process`.
+        environment: Its variables; None: this process's.
+        inherited: Further descriptors that it has.
+        changes: Keys of its configuration.
     """
     config = mesh.worker_config(worker_id, toolsets, **changes)
     path = mesh.folder / f"{worker_id}.yaml"
     path.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_none=True)))
-    with contextlib.ExitStack() as stack:
-        stderr = asyncio.subprocess.DEVNULL if log is None else stack.enter_context(log.open("wb"))
+    with (mesh.folder / f"{worker_id}.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "toolmesh_runtime", str(path), stderr=stderr
+            *module_command("toolmesh_runtime", str(path)),
+            stdout=log,
+            stderr=log,
+            env=environment,
+            pass_fds=inherited,
         )
     try:
-        await served_by(mesh, worker_id, toolsets, served)
+        await _ready(mesh, process, worker_id, toolsets, served)
         yield process
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+async def _ready(
+    mesh: WorkerMesh,
+    process: asyncio.subprocess.Process,
+    worker_id: str,
+    toolsets: Sequence[Path],
+    served: int | None,
+) -> None:
+    serving = asyncio.create_task(served_by(mesh, worker_id, toolsets, served))
+    ending = asyncio.create_task(process.wait())
+    try:
+        await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done() and serving.exception() is None:
+            return
+    finally:
+        serving.cancel()
+        ending.cancel()
+        await asyncio.wait({serving, ending})
+    said = (mesh.folder / f"{worker_id}.log").read_text(errors="replace")
+    raise AssertionError(f"{worker_id} does not serve its tools:\n{said[-3000:]}")

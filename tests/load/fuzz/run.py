@@ -99,14 +99,13 @@ async def _ground(groups: Path | None) -> AsyncIterator[_Ground]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolmesh-fuzz-")))
         places = write_hostile_toolset(folder, WALL_CLOCK_S)
         first_uid = 1_000_000 + _UIDS * os.getpid()
-        log = folder / "worker.log"
+        log = folder / "worker-1.log"
         async with (
             broker_and_client(folder, executors=(CARELESS,)) as mesh,
             open_connection(mesh.server.connection(Provisioner())) as admin,
             worker_process(
                 mesh,
                 places,
-                log=log,
                 sandbox={"work_folder": str(base), "uid_base": first_uid},
                 concurrency=AT_A_TIME,
                 limits=_SMALL,

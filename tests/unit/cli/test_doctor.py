@@ -15,10 +15,11 @@ from toolmesh_cli.doctor.examination import run_doctor
 from toolmesh_cli.doctor.finding import Finding, State
 from toolmesh_cli.doctor.machine import check_disk, check_kernel, check_tool_python
 from toolmesh_cli.doctor.mesh import check_mesh, listing_findings
-from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test
+from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test, settings_of
 from toolmesh_cli.mesh_listing import MeshListing
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, Heartbeat, ToolProblem
 from toolmesh_contracts.errors import ErrorCode
+from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.profiles import PROFILES
 from toolmesh_sandbox.settings import Mode, SandboxSettings
 
@@ -170,10 +171,27 @@ async def test_the_report_is_one_document(tmp_path: Path, capsys: pytest.Capture
 
 async def test_the_sandbox_is_attacked_on_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--sandbox` tells of each promise of each profile, and what is missing where there is none."""
-    code = await run_sandbox_test(as_json=True)
+    code = await run_sandbox_test(settings_of(None), as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert document["ok"] is (code == 0)
     assert {one["profile"] for one in document["profiles"]} == set(PROFILES)
 
-    assert await run_sandbox_test(as_json=False, settings=SandboxSettings(bwrap=tmp_path / "bwrap")) == 1
+    assert await run_sandbox_test(SandboxSettings(bwrap=tmp_path / "bwrap"), as_json=False) == 1
     assert "missing: bubblewrap" in capsys.readouterr().out
+
+
+async def test_the_sandbox_is_attacked_as_a_workers_configuration_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--worker` takes mode, profile, uids and the operator's floor from the file, and the report tells the floor."""
+    file = tmp_path / "worker.yaml"
+    keys = "keys: {issuer: a, executors: b, sealing: c}\n"
+    own = "sandbox: {floor: NO_PROC, default_profile: restrictive, bwrap: /nowhere/bwrap, uid_base: 70000, uid_count: 9}\n"
+    file.write_text(f"namespace: test\ntoolsets: [tools]\n{keys}{own}")
+    settings = settings_of(file)
+    assert (settings.floor, settings.profiles) == (Level.NO_PROC, ("restrictive",))
+    assert (settings.first_uid, settings.uid_count) == (70_000, 9)
+
+    assert await run_sandbox_test(settings, as_json=True) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["floor"], document["level"], document["missing"]) == ("NO_PROC", None, "bubblewrap")

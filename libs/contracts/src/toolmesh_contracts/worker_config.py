@@ -71,6 +71,11 @@ class SandboxConfig(ConfigModel):
     """The bubblewrap program; None: `/usr/bin/bwrap`, then the packaged one."""
     uid_base: Annotated[int, Field(ge=1000, le=2**31), NoBoolean] = 61_184
     """First of the user ids that a root worker gives to calls, one for each."""
+    uid_count: Annotated[int, Field(ge=1, le=2**20), NoBoolean] = 4096
+    """How many user ids, all workers of this machine together: also the most calls at a time."""
+    floor: Literal["FULL", "USER_NAMESPACES_LEFT", "NO_PROC"] = "USER_NAMESPACES_LEFT"
+    """The least that mode `bwrap` may give; a machine that gives less is refused. `FULL`: everything.
+    `USER_NAMESPACES_LEFT`: that a tool makes no user namespace rests on the filter alone. `NO_PROC`: /proc is empty."""
     default_profile: SandboxProfile = "standard"
     """Profile of tools whose manifest names none."""
     python: AbsolutePath = "/usr/bin/python3"

@@ -80,9 +80,7 @@ def result_document(result: CallResult, saved: Mapping[str, str]) -> dict[str, A
             for one in result.inline_outputs
         ],
         "notes": list(result.notes),
-        "usage": None
-        if usage is None
-        else {"wall_ms": usage.wall_ms, "cpu_ms": usage.cpu_ms, "peak_memory_bytes": usage.peak_memory_bytes},
+        "usage": None if usage is None else msgspec.to_builtins(usage),
         "tool": result.tool,
         "pool": result.pool,
         "worker": result.worker,

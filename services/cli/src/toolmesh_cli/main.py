@@ -215,14 +215,22 @@ def doctor(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Only attack each promise of each sandbox profile, and tell which hold.")
     ] = False,
+    worker: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --sandbox: a worker's configuration, whose mode, floor and profiles count.", metavar="FILE"
+        ),
+    ] = None,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> int:
     """Check this machine, and the mesh that runs here; say what is wrong and its cure."""
     if sandbox:
-        from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test
+        from toolmesh_cli.doctor.sandbox_promises import run_sandbox_test, settings_of
 
-        return run_command(run_sandbox_test(as_json=as_json))
+        return run_command(run_sandbox_test(settings_of(worker), as_json=as_json))
+    if worker is not None:
+        raise typer.BadParameter("--worker needs --sandbox")
     from toolmesh_cli.doctor.examination import run_doctor
 
     return run_command(run_doctor(data, as_json=as_json))

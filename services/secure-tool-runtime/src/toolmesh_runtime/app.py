@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +19,8 @@ from toolmesh_broker.ledger import Ledger
 from toolmesh_broker.ports import Broker
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_broker.task_scope import task_scope
-from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, Heartbeat
+from toolmesh_contracts.envelopes.catalog import Heartbeat
 from toolmesh_contracts.names import token
-from toolmesh_contracts.tool_places import sort_places
 from toolmesh_contracts.worker_config import WorkerConfig
 from toolmesh_identity.keys import SealingKeys, VerifyingKeys
 from toolmesh_runtime.admission import Verifier
@@ -34,6 +32,7 @@ from toolmesh_runtime.one_call import CallHandler
 from toolmesh_runtime.process.confinement import Confinement, publish_sdk
 from toolmesh_runtime.running_calls import RunningCalls
 from toolmesh_runtime.running_tenants import RunningTenants
+from toolmesh_runtime.sandbox_settings import sandbox_settings
 from toolmesh_runtime.services.endpoints import endpoint_secrets
 from toolmesh_runtime.settlement import Settlement
 from toolmesh_runtime.tool_calls import ToolCalls
@@ -42,7 +41,6 @@ from toolmesh_runtime.toolsets.discovery import Discovery, DiscoverySettings
 from toolmesh_runtime.worker import Worker
 from toolmesh_sandbox.base_folder import open_base
 from toolmesh_sandbox.opening import open_backend
-from toolmesh_sandbox.settings import Mode, SandboxSettings
 from toolmesh_telemetry.health_checks import CheckResult
 from toolmesh_telemetry.health_server import serve_health
 from toolmesh_telemetry.logs import get_logger
@@ -99,7 +97,7 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
     redactor.add(*(text for endpoint in config.services for text in endpoint_secrets(endpoint)))
     metrics = WorkerMetrics()
     async with AsyncExitStack() as stack:
-        sandbox = _sandbox_settings(config, folder)
+        sandbox = sandbox_settings(config, folder)
         backend = await stack.enter_async_context(open_backend(sandbox))
         base = open_base(sandbox.base)
         confinement = Confinement(backend, await publish_sdk(base, config.sandbox.python))
@@ -143,22 +141,6 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
         tools = sorted(discovery.inventory.tools)
         _log.info("ready", health_port=health.port, worker=name, pool=config.pool, tools=tools, slots=worker.slots)
         yield worker
-
-
-def _sandbox_settings(config: WorkerConfig, folder: Path) -> SandboxSettings:
-    own = config.sandbox
-    profiles: tuple[str, ...] = (own.default_profile,)
-    if own.mode == "bwrap" and sort_places([folder / path for path in config.toolsets]).agents:
-        profiles += (DECLARED_PROFILE,)
-    settings = SandboxSettings(
-        mode=Mode(own.mode),
-        profiles=profiles,
-        bwrap=None if own.bwrap is None else Path(own.bwrap),
-        allow_direct=own.allow_direct,
-        first_uid=own.uid_base,
-        hidden=(folder,),
-    )
-    return settings if own.work_folder is None else replace(settings, base=Path(own.work_folder))
 
 
 def _secret_files(config: WorkerConfig, folder: Path, connection: ConnectionSettings) -> tuple[Path, ...]:

@@ -80,7 +80,7 @@ class CallHandler:
                     message = "workers failed on this call again and again; their logs have the details"
                     poison = CallRefusedError(ErrorCode.INTERNAL_ERROR, message, invocation=call.invocation)
                     await self._refuse(delivery, poison)
-        self.metrics.seconds.labels(call.invocation.tool).observe(time.monotonic() - started)
+        self.metrics.seconds.labels(self._label(call.invocation.tool)).observe(time.monotonic() - started)
 
     async def _admitted(self, delivery: Delivery, call: AdmittedCall) -> None:
         """Decide first by what is known of the call: a run elsewhere counts, whatever this worker can do."""
@@ -213,7 +213,7 @@ class CallHandler:
             subject=delivery.subject,
             invocation=invocation.id if invocation else None,
         )
-        self.metrics.calls.labels(invocation.tool if invocation else "", "refused", refusal.code).inc()
+        self.metrics.calls.labels(self._label(invocation.tool if invocation else ""), "refused", refusal.code).inc()
         try:
             if invocation is not None:
                 result = failed_result(invocation, self.worker, 0, refusal.code, refusal.message, hint=refusal.hint)
@@ -238,7 +238,7 @@ class CallHandler:
 
     async def _settle(self, delivery: Delivery, invocation: Invocation, result: Result, sender: ReplySender) -> None:
         code = result.error.code if result.error else ""
-        self.metrics.calls.labels(result.tool, result.outcome, code).inc()
+        self.metrics.calls.labels(self._label(result.tool), result.outcome, code).inc()
         _log.info(
             "call ended",
             invocation=invocation.id,
@@ -251,6 +251,10 @@ class CallHandler:
             wall_ms=result.usage.wall_ms if result.usage else None,
         )
         await self.settlement.settle(delivery, invocation, result, sender)
+
+    def _label(self, tool: str) -> str:
+        """Return what metrics call a tool: only names that are served, as a caller can think of any number."""
+        return tool if self.discovery.served(tool, None) is not None else ""
 
 
 def _may_run_again(entry: LedgerEntry, tool: LoadedTool | None, invocation: Invocation) -> bool:

@@ -57,6 +57,12 @@ def run_result(
         artifacts=stored.artifacts,
         inline_outputs=stored.inline,
         notes=(*returned.notes, *stored.notes),
-        usage=Usage(wall_ms=usage.wall_ms, cpu_ms=usage.cpu_ms, peak_memory_bytes=usage.peak_memory_bytes),
+        usage=Usage(
+            wall_ms=usage.wall_ms,
+            cpu_ms=usage.cpu_ms,
+            peak_memory_bytes=usage.peak_memory_bytes,
+            read_bytes=usage.read_bytes,
+            written_bytes=usage.written_bytes,
+        ),
         tool_version=version,
     )

@@ -155,7 +155,6 @@ class ToolCalls:
             secrets=secrets,
             ask_model=self._model(invocation, attempt, time.time() + wall_clock_s),
         ) as run:
-            self._observe(tool, run)
             result = await self._result(invocation, tool, run, secrets, attempt)
         result = msgspec.structs.replace(result, notes=(*checked.notes, *result.notes))
         if result.error is not None and result.error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
@@ -175,7 +174,6 @@ class ToolCalls:
         wall_clock_s = min(own_limit_s, max(0.1, seconds_until(invocation.deadline_ms)))
         sender.status(StatusState.STARTED)
         async with self.declared.run(tool, invocation, arguments, wall_clock_s) as run:
-            self._observe(tool, run.finished)
             result = await self._result(invocation, tool, run.finished, (), attempt)
         error = result.error
         if error is not None and error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
@@ -217,6 +215,7 @@ class ToolCalls:
         self, invocation: Invocation, tool: LoadedTool, run: FinishedRun, secrets: tuple[str, ...], attempt: int
     ) -> Result:
         returned = run.returned
+        self.metrics.ran(tool.name, returned.outcome, run.usage)
         ttl_s = seconds_until(invocation.deadline_ms, KEPT_AFTER_DEADLINE_S)
         prefix = f"{invocation.id}.{attempt}"
         stored = await store_outputs(run, self.payloads, prefix, ttl_s, secrets)
@@ -250,11 +249,6 @@ class ToolCalls:
                 total_bytes=self.limits.artifacts_total_bytes,
             ),
         )
-
-    def _observe(self, tool: LoadedTool, run: FinishedRun) -> None:
-        self.metrics.wall_seconds.labels(tool.name).observe(run.usage.wall_ms / 1000)
-        self.metrics.cpu_seconds.labels(tool.name).observe(run.usage.cpu_ms / 1000)
-        self.metrics.memory_bytes.labels(tool.name).set(run.usage.peak_memory_bytes)
 
     def _failed(self, invocation: Invocation, attempt: int, code: ErrorCode, message: str, hint: str = "") -> Result:
         return failed_result(invocation, self.worker, attempt, code, message, hint=hint)

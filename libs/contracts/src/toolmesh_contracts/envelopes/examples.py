@@ -144,7 +144,7 @@ EXAMPLES: Final[Mapping[str, msgspec.Struct]] = MappingProxyType(
             artifacts=(_ARTIFACT,),
             inline_outputs=(InlineOutput(name="note.txt", mime_type="text/plain", content="light wind"),),
             notes=("1 output file was refused: link.txt is a symbolic link",),
-            usage=Usage(wall_ms=63, cpu_ms=48, peak_memory_bytes=14_680_064),
+            usage=Usage(wall_ms=63, cpu_ms=48, peak_memory_bytes=14_680_064, written_bytes=4096),
         ),
         "schedule/1": Schedule(
             id="s-9",

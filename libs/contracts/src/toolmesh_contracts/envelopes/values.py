@@ -21,6 +21,7 @@ __all__ = [
 
 Identifier = Annotated[str, msgspec.Meta(min_length=1, max_length=96, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$(?!\n)")]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
+Size = Annotated[int, msgspec.Meta(ge=0)]
 RawJson = msgspec.Raw | msgspec.UnsetType
 """JSON bytes that the reader leaves unparsed, or absent."""
 
@@ -77,7 +78,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
     wall_ms: Milliseconds
     cpu_ms: Milliseconds
-    peak_memory_bytes: Annotated[int, msgspec.Meta(ge=0)]
+    peak_memory_bytes: Size
+    read_bytes: Size = 0
+    """Read from block devices, not from the page cache."""
+    written_bytes: Size = 0
+    """Written to block devices."""
 
 
 class WorkspaceCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

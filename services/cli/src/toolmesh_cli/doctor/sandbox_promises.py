@@ -1,18 +1,34 @@
 """`toolmesh doctor --sandbox`: attacks every promise of every sandbox profile on this machine."""
 
+import os
+from pathlib import Path
+
 from toolmesh_cli import exit_codes
 from toolmesh_cli.call_output import print_json
 from toolmesh_cli.terminal import Terminal, visible
+from toolmesh_contracts.worker_config import load_worker_config
+from toolmesh_runtime.sandbox_settings import sandbox_settings
 from toolmesh_sandbox import self_test
 from toolmesh_sandbox.profiles import PROFILES
 from toolmesh_sandbox.settings import SandboxSettings
 
-__all__ = ["run_sandbox_test"]
+__all__ = ["run_sandbox_test", "settings_of"]
 
 
-async def run_sandbox_test(*, as_json: bool, settings: SandboxSettings | None = None) -> int:
+def settings_of(worker: Path | None) -> SandboxSettings:
+    """Return what to test: what a worker's configuration file asks for, or every profile as it is by default.
+
+    Raises:
+        ConfigError: the file can't be used.
+    """
+    if worker is None:
+        return SandboxSettings(profiles=tuple(PROFILES))
+    return sandbox_settings(load_worker_config(worker, os.environ).model, worker.absolute().parent)
+
+
+async def run_sandbox_test(settings: SandboxSettings, *, as_json: bool) -> int:
     """Print which promises hold; return 0, or 1 if one does not."""
-    report = await self_test.run(settings or SandboxSettings(profiles=tuple(PROFILES)))
+    report = await self_test.run(settings)
     terminal = Terminal.stdout()
     if as_json:
         print_json(report.to_json(), terminal)

@@ -1,0 +1,36 @@
+"""What a worker's configuration means for its sandbox."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE
+from toolmesh_contracts.tool_places import sort_places
+from toolmesh_contracts.worker_config import WorkerConfig
+from toolmesh_sandbox.ladder import Level
+from toolmesh_sandbox.settings import Mode, SandboxSettings
+
+__all__ = ["sandbox_settings"]
+
+
+def sandbox_settings(config: WorkerConfig, folder: Path) -> SandboxSettings:
+    """Return the settings of a worker's sandbox.
+
+    Args:
+        config: The worker's configuration.
+        folder: Where its relative file names start; hidden from tools.
+    """
+    own = config.sandbox
+    profiles: tuple[str, ...] = (own.default_profile,)
+    if own.mode == "bwrap" and sort_places([folder / path for path in config.toolsets]).agents:
+        profiles += (DECLARED_PROFILE,)
+    settings = SandboxSettings(
+        mode=Mode(own.mode),
+        profiles=profiles,
+        bwrap=None if own.bwrap is None else Path(own.bwrap),
+        allow_direct=own.allow_direct,
+        first_uid=own.uid_base,
+        uid_count=own.uid_count,
+        floor=Level[own.floor],
+        hidden=(folder,),
+    )
+    return settings if own.work_folder is None else replace(settings, base=Path(own.work_folder))
