@@ -41,11 +41,11 @@ generated-tools: $(STAMP) ## Run 1,000 made-up tools through a real worker.
 	@TOOLMESH_GENERATED_TOOLS=1000 $(PYTHON) -m pytest -q tests/integration/runtime/test_generated_tools.py
 	@echo "generated-tools: ok"
 
-attacks: $(STAMP) ## Attack the sandbox with every row of a file of attacks (FILE=..., AS=root or 65532).
+attacks: $(STAMP) ## Run every row of a file of attacks (FILE=...) through a real worker (AS=root or 65532).
 	@$(PYTHON) -m tests.attacks.runner $(if $(FILE),--file $(abspath $(FILE))) $(if $(AS_USER),--as $(AS_USER))
 
 declared: $(STAMP) ## Run every row of a file of declared tools (FILE=...) through a real worker.
-	@$(PYTHON) tests/cases_declared/run.py $(if $(FILE),$(abspath $(FILE)))
+	@$(PYTHON) -m tests.cases_declared.run $(if $(FILE),$(abspath $(FILE)))
 
 reference: $(STAMP) go ## Prove each row of a contract (ROOM=tool-process) by the tests bound to it.
 	@$(PYTHON) tests/reference/run.py $(ROOM)

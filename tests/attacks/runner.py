@@ -12,7 +12,6 @@ import asyncio
 import dataclasses
 import json
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -81,8 +80,7 @@ async def run_rows(file: Path, profiles: Sequence[str], folder: Path) -> list[Ou
         deadly = [call for call in calls if call.row.get("host_check") == "dies_with_worker"]
         async with worker("worker-1") as place:
             outcomes = [await _judged(place, call) for call in calls if call not in deadly]
-        for call in deadly:
-            outcomes.append(await _dies_with_worker(worker("worker-2"), call))
+        outcomes += [await _dies_with_worker(worker("worker-2"), call) for call in deadly]
     return outcomes
 
 
@@ -154,9 +152,10 @@ def _main() -> int:
     parser.add_argument("--profile", nargs="*", choices=PROFILES, default=PROFILES)
     parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
     asked = parser.parse_args()
-    uid = {None: os.getuid(), "root": 0}.get(asked.user) if asked.user in {None, "root"} else int(asked.user)
-    if uid != os.getuid():
-        return _run_as(uid, asked)
+    if asked.user is not None and os.getuid() != 0:
+        parser.error("--as needs root")
+    if asked.user not in {None, "root"}:
+        return _run_as(int(asked.user), asked)
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="toolmesh-attacks-") as name:
         Path(name).chmod(0o755)
         outcomes = asyncio.run(run_rows(asked.file, asked.profile, Path(name)))
@@ -169,10 +168,13 @@ def _main() -> int:
 
 def _run_as(uid: int, asked: argparse.Namespace) -> int:
     with other_user(uid) as user:
-        file = user.home / "rows.jsonl"
-        shutil.copy(asked.file, file)
-        file.chmod(0o644)
-        arguments = ["--file", str(file), "--profile", *asked.profile, *(["--json"] if asked.json else [])]
+        arguments = [
+            "--file",
+            str(user.copy(asked.file)),
+            "--profile",
+            *asked.profile,
+            *(["--json"] if asked.json else []),
+        ]
         return user.run("tests.attacks.runner", *arguments, timeout_s=_TIME_LIMIT_S)
 
 

@@ -58,8 +58,15 @@ def _state(pid: int) -> str:
         return "X"
 
 
+def _is_daemon(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(_DAEMON)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 async def _no_daemon(_run: Run) -> str:
-    left = [pid for pid in processes_of(_DAEMON) if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(_DAEMON)]
+    left = [pid for pid in processes_of(_DAEMON) if _is_daemon(pid)]
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     return f"daemons {left} were left" if left else ""

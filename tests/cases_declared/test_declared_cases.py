@@ -2,14 +2,12 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.support.declared_cases import CASES, run_cases
+from tests.support.python_commands import ROOT, module_command, open_to_all
 
-RUN = Path(__file__).with_name("run.py")
-OPEN_TO_ALL = all(path.stat().st_mode & 0o001 for path in RUN.parents)
 FILES = (CASES, Path(__file__).with_name("own-cases.jsonl"))
 
 
@@ -27,13 +25,17 @@ async def test_every_case_holds_through_a_worker(file: Path, tmp_path: Path, mon
 
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(os.getuid() != 0, reason="the other test has run them as an ordinary user")
-@pytest.mark.skipif(not OPEN_TO_ALL, reason="no other user can enter this checkout")
+@pytest.mark.skipif(not open_to_all(ROOT), reason="no other user can enter this checkout")
 @pytest.mark.requirement("declared:cases")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_case_holds_for_a_worker_that_is_no_root(file: Path) -> None:
     """The same as uid 65532, which can drop to nobody else."""
     ended = subprocess.run(
-        [sys.executable, str(RUN), "--as", "65532", str(file)], check=False, capture_output=True, text=True, timeout=175
+        module_command("tests.cases_declared.run", "--as", "65532", str(file)),
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=175,
     )
 
     count = _count(file)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,13 @@ class OtherUser:
 
     uid: int
     home: Path
+
+    def copy(self, file: Path) -> Path:
+        """Copy a file to where the user can read it."""
+        copied = self.home / file.name
+        shutil.copyfile(file, copied)
+        copied.chmod(0o644)
+        return copied
 
     def run(self, module: str, *arguments: str, timeout_s: float = 170) -> int:
         """Run a module of this checkout to its end, its output on this process's; return its exit code."""
