@@ -167,4 +167,10 @@ REQUIREMENTS = {
     "up:pinned-server": Requirement(OPERATING, "The packaged nats-server is pinned by version and SHA-256."),
     "up:private": Requirement(OPERATING, "The embedded server is on loopback, in a 0700 folder with a lock."),
     "watch:health": Requirement(OPERATING, "/health, /ready and /metrics answer, and name what is wrong."),
+    "watch:usage": Requirement(
+        OPERATING, "Results and /metrics tell the wall clock, CPU, memory, input and output of runs."
+    ),
+    "worker:floor": Requirement(
+        "docs/sandbox.md: How far down a machine may go", "A worker goes down no further than its operator's floor."
+    ),
 }

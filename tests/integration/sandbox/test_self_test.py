@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.support.sandboxes import sandbox
 
+from toolmesh_contracts.worker_config import WorkerConfig
+from toolmesh_runtime.sandbox_settings import sandbox_settings
 from toolmesh_sandbox import self_test
 from toolmesh_sandbox.bwrap_binary import find_bwrap
 from toolmesh_sandbox.errors import SandboxUnavailableError
@@ -100,6 +102,23 @@ async def test_a_masked_proc_is_refused_by_name_and_taken_only_where_the_operato
         base / "sandbox", profiles=["restrictive", "declared"], bwrap=program, floor=Level.NO_PROC
     ) as backend:
         assert backend.level is Level.NO_PROC
+
+
+@pytest.mark.requirement("worker:floor")
+@pytest.mark.parametrize(("floor", "level"), [("FULL", None), ("USER_NAMESPACES_LEFT", None), ("NO_PROC", "NO_PROC")])
+async def test_a_workers_configuration_names_the_floor(base: Path, floor: str, level: str | None) -> None:
+    """On a machine with a masked /proc a worker starts with `sandbox.floor: NO_PROC`, and with nothing else."""
+    program = weakened(base, refuse={"--proc": "Can't mount proc on /newroot/proc: Operation not permitted"})
+    config = WorkerConfig.model_validate(
+        {
+            "namespace": "test",
+            "toolsets": ["tools"],
+            "keys": {"issuer": "a", "executors": "b", "sealing": "c"},
+            "sandbox": {"floor": floor, "bwrap": str(program), "work_folder": str(base / "sandbox")},
+        }
+    )
+    report = await self_test.run(sandbox_settings(config, base))
+    assert (report.floor.name, report.level and report.level.name, report.ok) == (floor, level, level is not None)
 
 
 async def test_below_bubblewrap_only_where_the_floor_allows_and_never_for_a_closed_network(base: Path) -> None:

@@ -74,6 +74,8 @@ def test_several_brokers_are_separated_by_commas(tmp_path: Path) -> None:
         ("sandbox: {mode: bubblewrap}", "allowed: bwrap, prlimit-only, direct"),
         ("sandbox: {work_folder: tmp}", "an absolute path"),
         ("sandbox: {uid_base: 0}", "greater than or equal to 1000"),
+        ("sandbox: {uid_count: 0}", "greater than or equal to 1"),
+        ("sandbox: {floor: FILTER_ONLY}", "allowed: FULL, USER_NAMESPACES_LEFT, NO_PROC"),
         ("broker: {url: 'nats://me:pw@host:1'}", "without user or password"),
         ("broker: {url: 'http://host'}", "a broker URL is needed"),
         ("broker: {url: 'wss://host'}", "a broker URL is needed"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from prometheus_client import generate_latest
 from tests.support.signed_calls import invocation, message
 
 from toolmesh_broker.ledger import ClaimState, Ledger
@@ -104,7 +105,7 @@ class OldHandedBack(HandedBack):
 
 
 async def test_call_is_handed_back_until_nobody_can_have_its_tool(tmp_path: Path) -> None:
-    """First it is left to others; only a call that was met again and again for long is answered."""
+    """First it is left to others; only a call met again and again for long is answered. Its tool's name is no label."""
     async with worker_without_tools(tmp_path) as (handler, issuer, broker):
         call = invocation()
         first = message(issuer, call)
@@ -118,12 +119,15 @@ async def test_call_is_handed_back_until_nobody_can_have_its_tool(tmp_path: Path
         assert result is not None
         assert result.error is not None
         assert result.error.code is ErrorCode.TOOL_NOT_AVAILABLE
+        shown = generate_latest(handler.metrics.metrics.registry).decode()
+        assert 'toolmesh_worker_calls_total{code="TOOL_NOT_AVAILABLE",outcome="error",tool=""} 1.0' in shown
+        assert f'tool="{call.tool}"' not in shown
 
 
 async def test_fault_of_the_worker_is_answered_after_a_few_deliveries(tmp_path: Path) -> None:
     """A call on which workers fail again and again leaves the queue, with an answer and a dead letter."""
     async with worker_without_tools(tmp_path) as (handler, issuer, broker):
-        object.__setattr__(handler, "discovery", SimpleNamespace())  # has no `served`: an unforeseen fault
+        object.__setattr__(handler, "ledger", SimpleNamespace())  # has no `look`: an unforeseen fault
         call = invocation()
         first = message(issuer, call)
         await handler.handle(first)

@@ -12,7 +12,10 @@ def test_metrics_appear_under_the_prefix_of_their_service() -> None:
     metrics.counter("calls", "Calls.", ["outcome"]).labels("ok").inc()
     metrics.gauge("running", "Calls running now.").set(3)
     metrics.seconds("call_seconds", "Duration of calls.").observe(0.2)
+    metrics.sizes("memory_bytes", "Memory.").observe(3 << 20)
     text = generate_latest(metrics.registry).decode()
+    assert 'toolmesh_memory_bytes_bucket{le="4.194304e+06"} 1.0' in text
+    assert 'toolmesh_memory_bytes_bucket{le="2.097152e+06"} 0.0' in text
     assert 'toolmesh_calls_total{outcome="ok"} 1.0' in text
     assert "toolmesh_running 3.0" in text
     assert 'toolmesh_call_seconds_bucket{le="0.25"} 1.0' in text

@@ -73,7 +73,7 @@ _LACKS = (
     _Lack(
         "[Errno 22] Invalid argument",
         "the uids for tools (the container's user namespace does not map them)",
-        "set first_uid and uid_count inside the map of /proc/self/uid_map, or run the worker as an ordinary user",
+        "set uid_base and uid_count inside the map of /proc/self/uid_map, or run the worker as an ordinary user",
     ),
     _Lack(
         "Permission denied", "permission to execute bwrap as the tool's uid", "put bwrap where every uid can reach it"
