@@ -77,6 +77,7 @@ def message(
         tool=call.tool,
         deadline_ms=call.deadline_ms,
         required_scopes=call.required_scopes,
+        agent=call.caller.agent,
         body=body,
         token=token,
     )
@@ -87,5 +88,6 @@ def message(
         required_scopes=call.required_scopes,
         token=token,
         signature=sign_call(fields, issuer.executor_key()),
+        agent=call.caller.agent,
     )
     return Delivered(headers.to_headers(), body)

@@ -204,6 +204,7 @@ def signed_call(mesh: WorkerMesh, arguments: bytes) -> tuple[Invocation, dict[st
         tool=invocation.tool,
         deadline_ms=invocation.deadline_ms,
         required_scopes=invocation.required_scopes,
+        agent=invocation.caller.agent,
         body=encode(invocation),
         token=token,
     )
@@ -214,6 +215,7 @@ def signed_call(mesh: WorkerMesh, arguments: bytes) -> tuple[Invocation, dict[st
         required_scopes=invocation.required_scopes,
         token=token,
         signature=sign_call(fields, mesh.issuer.executor_key()),
+        agent=invocation.caller.agent,
     )
     return invocation, headers.to_headers()
 

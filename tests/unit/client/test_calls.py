@@ -117,6 +117,7 @@ async def test_the_message_is_signed_and_names_its_caller(tmp_path: Path) -> Non
         tool="remember",
         deadline_ms=call.deadline_ms,
         required_scopes=("tool:weather:read", "tool:weather:write"),
+        agent=call.caller.agent,
         body=encode(call),
         token=parsed.token,
     )

@@ -41,7 +41,7 @@ def test_issuer_and_executor_have_different_keys(tmp_path: Path) -> None:
     issuer = DevelopmentIssuer.create_or_load(tmp_path / "identity")
     assert issuer.issuer_key().kid != issuer.executor_key().kid
     call = CallFields.of(
-        invocation="i", pool="p", tool="t", deadline_ms=1, required_scopes=(), body=b"", token="secret"
+        invocation="i", pool="p", tool="t", deadline_ms=1, required_scopes=(), agent="a", body=b"", token="secret"
     )
     assert verify_call(sign_call(call, issuer.executor_key()), call, issuer.executor_public_keys())
     with pytest.raises(TokenInvalidError):

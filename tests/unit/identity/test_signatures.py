@@ -20,6 +20,7 @@ FIELDS: dict[str, Any] = {
     "tool": "get_forecast",
     "deadline_ms": 1_800_000_000_000,
     "required_scopes": ("tool:weather:read", "tool:maps:read"),
+    "agent": "weather",
     "body": b'{"arguments": {"city": "Oslo"}}',
     "token": "header.payload.signature",
 }
@@ -58,6 +59,8 @@ CHANGES: list[tuple[str, object, str]] = [
     ("required_scopes", ("tool:weather:read",), "required_scopes"),
     ("required_scopes", (), "required_scopes"),
     ("required_scopes", ("tool:weather:readtool:maps:read",), "required_scopes"),
+    ("agent", "", "agent"),
+    ("agent", "other", "agent"),
     ("body", FIELDS["body"] + b" ", "body_sha256"),
     ("body", b"", "body_sha256"),
     ("token", "header.payload.other", "token_sha256"),
@@ -87,6 +90,7 @@ CALLS = st.builds(
     tool=TEXTS,
     deadline_ms=st.integers(0, 2**63 - 1),
     required_scopes=st.lists(TEXTS, max_size=4).map(tuple),
+    agent=TEXTS,
     body_sha256=st.binary(min_size=32, max_size=32),
     token_sha256=st.binary(min_size=32, max_size=32),
 )

@@ -91,6 +91,7 @@ def test_signed_rubbish_is_refused_as_a_request(issuer: DevelopmentIssuer, verif
         tool="t",
         deadline_ms=call.deadline_ms,
         required_scopes=(),
+        agent=call.caller.agent,
         body=b"[]",
         token=token,
     )
@@ -101,6 +102,7 @@ def test_signed_rubbish_is_refused_as_a_request(issuer: DevelopmentIssuer, verif
         required_scopes=(),
         token=token,
         signature=sign_call(fields, issuer.executor_key()),
+        agent=call.caller.agent,
     )
     assert refusal(verifier, Delivered(headers.to_headers(), b"[]")).code is ErrorCode.INVALID_REQUEST
 

@@ -88,6 +88,7 @@ def write_envelope(parts: CallParts, settings: ClientSettings) -> OutgoingInvoca
         tool=tool,
         deadline_ms=parts.deadline_ms,
         required_scopes=parts.request.required_scopes,
+        agent=parts.caller.agent,
         body=body,
         token=parts.token,
     )
@@ -101,6 +102,7 @@ def write_envelope(parts: CallParts, settings: ClientSettings) -> OutgoingInvoca
         token=parts.token,
         signature=sign_call(fields, settings.signing_key),
         traceparent=parts.request.traceparent or _new_traceparent(),
+        agent=parts.caller.agent,
     )
     return OutgoingInvocation(
         pool=pool,

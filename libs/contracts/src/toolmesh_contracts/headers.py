@@ -3,6 +3,8 @@
 from typing import Final
 
 __all__ = [
+    "AGENT",
+    "BODY_SHA256",
     "DEADLINE",
     "EXPECTED_LAST_SUBJECT_SEQUENCE",
     "MESSAGE_ID",
@@ -33,5 +35,9 @@ TOOL: Final = "Tm-Tool"
 """The tool's name, also in the body."""
 DEADLINE: Final = "Tm-Deadline"
 """Unix time in milliseconds, also in the body: the signature covers it, and is checked before the body is read."""
+AGENT: Final = "Tm-Agent"
+"""The agent for which a call is made, also in the body: see DEADLINE."""
+BODY_SHA256: Final = "Tm-Body-Sha256"
+"""Of the call that a request is about, whose signature covers it: 64 hexadecimal digits."""
 REQUIRED_SCOPES: Final = "Tm-Scopes"
 """The entry's required scopes, separated by spaces, also in the body: see DEADLINE."""

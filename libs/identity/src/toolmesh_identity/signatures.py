@@ -31,6 +31,7 @@ class CallFields:
         tool: The tool's name on the worker.
         deadline_ms: Unix milliseconds after which nobody may run it.
         required_scopes: The scopes the caller must hold, in order.
+        agent: The agent for which the call is made; empty without one.
         body_sha256: SHA-256 of the message body, 32 bytes.
         token_sha256: SHA-256 of the caller's token, 32 bytes.
     """
@@ -40,6 +41,7 @@ class CallFields:
     tool: str
     deadline_ms: int
     required_scopes: tuple[str, ...]
+    agent: str
     body_sha256: bytes
     token_sha256: bytes
 
@@ -52,6 +54,7 @@ class CallFields:
         tool: str,
         deadline_ms: int,
         required_scopes: tuple[str, ...],
+        agent: str,
         body: bytes,
         token: str,
     ) -> Self:
@@ -62,9 +65,15 @@ class CallFields:
             tool=tool,
             deadline_ms=deadline_ms,
             required_scopes=required_scopes,
+            agent=agent,
             body_sha256=hashlib.sha256(body).digest(),
-            token_sha256=hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest(),
+            token_sha256=token_digest(token),
         )
+
+
+def token_digest(token: str) -> bytes:
+    """Return a token's SHA-256, as signatures hold it."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 @dataclass(frozen=True)
@@ -152,6 +161,7 @@ def _encode(call: CallFields) -> dict[str, bytes]:
         "tool": _text("tool", call.tool),
         "deadline_ms": call.deadline_ms.to_bytes(8, "big"),
         "required_scopes": b"".join(_sized(_text("required_scopes", scope)) for scope in call.required_scopes),
+        "agent": _text("agent", call.agent),
         "body_sha256": call.body_sha256,
         "token_sha256": call.token_sha256,
     }

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -30,6 +31,8 @@ class AdmittedCall:
     invocation: Invocation
     headers: InvocationHeaders
     claims: Claims
+    body_sha256: str = ""
+    """Hexadecimal; with the headers it proves the call to others."""
 
 
 class CallRefusedError(ToolmeshError):
@@ -80,7 +83,7 @@ class Verifier:
         claims = self._verify_token(delivery, headers, now)
         invocation = _read(delivery.body)
         self._compare(invocation, headers, claims)
-        return AdmittedCall(invocation, headers, claims)
+        return AdmittedCall(invocation, headers, claims, sha256(delivery.body).hexdigest())
 
     def _verify_signature(self, delivery: Delivery, headers: InvocationHeaders) -> None:
         call = CallFields.of(
@@ -89,6 +92,7 @@ class Verifier:
             tool=headers.tool,
             deadline_ms=headers.deadline_ms,
             required_scopes=headers.required_scopes,
+            agent=headers.agent,
             body=delivery.body,
             token=headers.token,
         )
@@ -113,6 +117,7 @@ class Verifier:
             "deadline_ms": (invocation.deadline_ms, headers.deadline_ms),
             "required_scopes": (invocation.required_scopes, headers.required_scopes),
             "caller.user": (invocation.caller.user, claims.subject),
+            "agent": (invocation.caller.agent, headers.agent),
         }
         for name in ("agent", "session", "task"):
             if named := getattr(claims, name):
