@@ -20,6 +20,7 @@ FIRST = "docs/writing-tools.md: From nothing to a running tool"
 CHECK = "docs/writing-tools.md: Try and check"
 PROGRAM = "docs/writing-tools.md: The program"
 PROCESS = "docs/writing-tools.md: The process contract"
+MODELS = "docs/operating.md: Models for tools"
 PUBLISHED = "docs/writing-tools.md: Tools that bring a published SDK along"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
 CALLERS = "docs/security.md: Who may call"
@@ -107,6 +108,18 @@ REQUIREMENTS = {
     ),
     "process:model": Requirement(
         PROCESS, "A tool's question to the model has one answer, in time, or the reason why there is none."
+    ),
+    "models:tools": Requirement(
+        MODELS, "A tool's question is answered by its executor's model, and its tokens counted."
+    ),
+    "models:dialects": Requirement(MODELS, "Both dialects are spoken, and any address that speaks one is a provider."),
+    "models:choice": Requirement(MODELS, "A tool may choose only a model that its agent allows."),
+    "models:retries": Requirement(MODELS, "What passes is tried again in one place, within the time of the question."),
+    "models:errors": Requirement(MODELS, "Each failure has a stable code and says what to do next."),
+    "models:bounds": Requirement(MODELS, "What one call may ask is bounded."),
+    "models:keys": Requirement(MODELS, "A provider's key is known to the executor alone."),
+    "models:proof": Requirement(
+        MODELS, "Only a call that an executor signed for the pool may ask, and only while it runs."
     ),
     "process:stopped": Requirement(PROCESS, "A program that has to end gets SIGTERM and a moment before it is killed."),
     "process:credential": Requirement(PROCESS, "An operator's own credential arrives as a ready header."),

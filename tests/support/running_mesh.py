@@ -58,7 +58,7 @@ class RunningMesh:
 
 def toolmesh_environment(data_folder: Path | None = None) -> dict[str, str]:
     """The test's environment without what would colour or redirect the output."""
-    unwanted = {"NO_COLOR", "FORCE_COLOR", "PY_COLORS", "TOOLMESH_DATA", "TOOLMESH_DEBUG"}
+    unwanted = {"NO_COLOR", "FORCE_COLOR", "PY_COLORS", "TOOLMESH_DATA", "TOOLMESH_DEBUG", "TOOLMESH_MODEL"}
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     if data_folder is not None:
         environment["TOOLMESH_DATA"] = str(data_folder)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.support.brokers import NAMESPACE, jetstream_settings, provisioned_jetstream
+from tests.support.health_pages import fetch
 from tests.support.nats_server import NatsServerProcess, nats_server
 from tests.support.scripted_worker import echo, scripted_worker
 from tests.support.tool_client import until
@@ -92,17 +93,6 @@ async def executor(config: Path) -> AsyncIterator[tuple[asyncio.subprocess.Proce
 
 def events(lines: list[dict[str, Any]]) -> list[str]:
     return [line["event"] for line in lines]
-
-
-async def fetch(port: int, path: str) -> tuple[int, str]:
-    """GETs a page of the health server."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-    answer = (await reader.read()).decode()
-    writer.close()
-    await writer.wait_closed()
-    head, _, body = answer.partition("\r\n\r\n")
-    return int(head.split()[1]), body
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.agent_folder import agent_folder
 from tests.support.worker_mesh import broker_and_client
-from tests.support.worker_processes import worker_process
+from tests.support.worker_process import worker_process
 
 TOOLS = {
     "works": "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done",

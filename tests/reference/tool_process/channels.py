@@ -6,6 +6,7 @@ from tests.reference.places import (
     GO_FLOOD,
     GO_MODEL,
     MODEL_CHANNEL,
+    MODEL_DESCRIPTOR,
     MODEL_SOCKET,
     OUTCOMES,
     OWN_LINES,
@@ -15,6 +16,7 @@ from tests.reference.places import (
     STATUS_CHANNEL,
     STATUS_PIPE,
     STATUSES,
+    TOOL_MODELS,
 )
 from tests.reference.row import Row
 
@@ -90,18 +92,23 @@ ROWS = [
     ),
     Row(
         "2.7:request",
-        "One line of JSON-RPC a question, numbered as text, on one connection.",
+        "One line of JSON-RPC a question, numbered as text, on one connection for each process.",
         (
             EVERYTHING,
             GO_MODEL,
             f"{MODEL_CHANNEL}::test_a_sync_and_an_async_tool_ask_the_model",
             f"{MODEL_SOCKET}::test_question_has_its_answer_and_its_id",
+            f"{MODEL_DESCRIPTOR}::test_forked_processes_of_a_tool_get_their_own_answers",
         ),
     ),
     Row(
         "2.7:answer",
         "One line a question, with the text and the question's number.",
-        (GO_MODEL, f"{MODEL_SOCKET}::test_question_has_its_answer_and_its_id"),
+        (
+            GO_MODEL,
+            f"{MODEL_SOCKET}::test_question_has_its_answer_and_its_id",
+            f"{TOOL_MODELS}::test_published_client_asks_it_too",
+        ),
     ),
     Row(
         "2.7:refusal",
@@ -135,7 +142,11 @@ ROWS = [
     Row(
         "2.7:silence",
         "The worker answers in time whatever the model does, and our client waits no longer than told.",
-        (GO_MODEL, f"{MODEL_CHANNEL}::test_a_silent_host_is_a_timeout_and_its_late_answer_is_not_the_next_one"),
+        (
+            GO_MODEL,
+            f"{TOOL_MODELS}::test_trouble_of_the_provider_is_dealt_with_within_the_calls_time",
+            f"{MODEL_CHANNEL}::test_a_silent_host_is_a_timeout_and_its_late_answer_is_not_the_next_one",
+        ),
     ),
     Row(
         "2.7:lost-connection",
@@ -168,12 +179,18 @@ ROWS = [
     Row(
         "2.7:no-model",
         "An error that says so, and the tool may go on.",
-        (EVERYTHING, GO_MODEL, f"{MODEL_CHANNEL}::test_no_socket_and_no_listener_are_ipc_errors"),
+        (
+            EVERYTHING,
+            f"{TOOL_MODELS}::test_missing_configuration_is_told_to_the_tool",
+            GO_MODEL,
+            f"{MODEL_CHANNEL}::test_no_socket_and_no_listener_are_ipc_errors",
+        ),
     ),
     Row(
         "2.7:no-network",
-        "The socket is reached where the network is not.",
+        "The model is reached where the network is not: by a descriptor, or by the socket.",
         (
+            f"{MODEL_DESCRIPTOR}::test_no_socket_is_open_to_a_tool_that_asks_the_model",
             "tests/integration/sandbox/test_bwrap_isolation.py::test_where_sockets_are_allowed_only_the_workspaces_own_is_reached",
             GO_MODEL,
         ),

@@ -56,6 +56,7 @@ from tests.reference.places import (
     SHAPES,
     STATUS_CHANNEL,
     STATUSES,
+    TOOL_MODELS,
     UNDESCRIBABLE,
     VERSIONS,
     WHO_CALLS,
@@ -336,9 +337,15 @@ _CHANNELS = [
     ),
     Row(
         "5:D-model-text",
-        "Text in, text out.",
-        (_QUESTION, EVERYTHING),
-        differs="no stream, choice of model or token counts: the socket is the published clients', and the host accounts for tokens",
+        "Text in and out, with tokens and the models that the agent allows.",
+        (
+            _QUESTION,
+            EVERYTHING,
+            f"{TOOL_MODELS}::test_tool_asks_the_model_of_the_executor",
+            f"{TOOL_MODELS}::test_agent_has_its_model_and_says_which_others_its_tools_may_choose",
+        ),
+        differs="no stream: published clients take any line as the answer, so it could only be ours, and a tool's own "
+        "person does not read along",
     ),
     Row(
         "5:D-progress",
@@ -584,12 +591,13 @@ _OWN = [
     ),
     Row(
         "5:own-streaming",
-        "One text a question.",
+        "One text a question, with its tokens.",
         (
             OWN_MODEL,
             _QUESTION,
+            f"{TOOL_MODELS}::test_tool_asks_the_model_of_the_executor",
         ),
-        differs="the model's answer has no parts on the broker either; usage is the host's to count",
+        differs="the model's answer has no parts on the broker either",
     ),
     Row(
         "5:own-cancellation",

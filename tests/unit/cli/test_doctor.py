@@ -23,6 +23,7 @@ from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.profiles import PROFILES
 from toolmesh_sandbox.settings import Mode, SandboxSettings
 
+MODELS = ("openai/small", "", None)
 SOUND = Inspection(
     api_level=2, streams=9, missing=(), broken=(), different=(), dead_letters=0, skew_s=0.01
 )  # fmt: skip
@@ -87,6 +88,17 @@ def test_workers_tools_and_agents_are_judged_by_what_they_tell() -> None:
     assert "2 of 3" in findings[0].detail
     assert "w1, w2" in findings[3].detail
     assert all(one.cure for one in findings if one.state is not State.OK)
+
+
+def test_the_model_for_tools_is_named_or_missed() -> None:
+    """An executor that says nothing of models is an older one."""
+    told = [Heartbeat(instance=f"e{n}", pool="x", kind="executor", started_ms=1, model=m) for n, m in enumerate(MODELS)]
+    findings = [one for one in listing_findings(MeshListing((), tuple(told)), workers=0) if one.check == "model"]
+    assert [(one.state, one.detail.split(";")[0]) for one in findings] == [
+        (State.OK, "tools of e0 may ask openai/small"),
+        (State.SKIPPED, "none is configured on e1 for tools of agents without one"),
+    ]
+    assert "TOOLMESH_MODEL" in findings[1].detail
 
 
 def test_a_mesh_without_tools_is_a_problem() -> None:

@@ -99,6 +99,7 @@ agent_name: a
 display_name: A
 namespace: demo
 model: m
+tool_models: [n]
 instruction: Be brief.
 skills: [s]
 skills_base_path: skills

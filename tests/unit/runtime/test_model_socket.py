@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolmesh_runtime.process.model_lines import AskModel, ModelQuestion, ModelRefusedError
+from toolmesh_runtime.process.model_lines import AskModel, ModelAnswer, ModelQuestion, ModelRefusedError
 from toolmesh_runtime.process.model_socket import model_socket
 from toolmesh_sandbox.workspaces import Workspace
 from toolmesh_sdk.errors import IPCError
@@ -42,15 +42,21 @@ async def connection(folder: Path) -> AsyncIterator[Connection]:
         writer.close()
 
 
-async def echo(question: ModelQuestion) -> str:
+async def echo(question: ModelQuestion) -> ModelAnswer:
     """Answers with what was asked."""
     if question.user_prompt == "refuse":
         raise ModelRefusedError("quota")
-    return f"{question.system_prompt}|{question.user_prompt}|{question.temperature}"
+    text = f"{question.system_prompt}|{question.user_prompt}|{question.temperature}"
+    return ModelAnswer(text, question.model or "test/echo", question.max_tokens or 0, 2)
 
 
 def request(identifier: Any = "1", **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identifier, "method": "llm/call", "params": params}
+
+
+def answered(identifier: Any, text: str) -> dict[str, Any]:
+    usage = {"input_tokens": 0, "output_tokens": 2}
+    return {"jsonrpc": "2.0", "id": identifier, "result": {"text": text, "model": "test/echo", "usage": usage}}
 
 
 def serving(folder: Path, ask: AskModel = echo) -> Any:
@@ -63,8 +69,8 @@ async def test_question_has_its_answer_and_its_id(tmp_path: Path) -> None:
     async with serving(tmp_path), connection(tmp_path) as client:
         first = await client.ask(request("1", system_prompt="sys", user_prompt="hello", temperature=0.1))
         second = await client.ask(request(2, user_prompt="again"))
-    assert first == {"jsonrpc": "2.0", "id": "1", "result": {"text": "sys|hello|0.1"}}
-    assert second == {"jsonrpc": "2.0", "id": 2, "result": {"text": "|again|0.7"}}
+    assert first == answered("1", "sys|hello|0.1")
+    assert second == answered(2, "|again|0.7")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +93,11 @@ async def test_question_has_its_answer_and_its_id(tmp_path: Path) -> None:
         (request(user_prompt="x", temperature=3), -32602),
         (b'{"id": "1", "method": "llm/call", "params": {"temperature": NaN}}', -32602),
         (b'{"id": "1", "method": "llm/call", "params": {"temperature": 1' + b"0" * 400 + b"}}", -32602),
+        (request(user_prompt="x", model=["a"]), -32602),
+        (request(user_prompt="x", model="a" * 201), -32602),
+        (request(user_prompt="x", max_tokens=0), -32602),
+        (request(user_prompt="x", max_tokens=True), -32602),
+        (request(user_prompt="x", timeout_s=-1), -32602),
         (request(user_prompt="refuse"), -32000),
     ],
 )
@@ -99,7 +110,7 @@ async def test_each_bad_line_has_one_answer_that_is_an_error_object(tmp_path: Pa
     assert answer["error"]["code"] == code
     assert isinstance(answer["error"]["message"], str)
     assert "result" not in answer
-    assert good["result"] == {"text": "|after|0.7"}
+    assert good == answered("2", "|after|0.7")
 
 
 @pytest.mark.requirement("process:model")
@@ -112,14 +123,14 @@ async def test_endless_line_has_one_answer_and_no_memory(tmp_path: Path) -> None
         first = await client.ask(b"the end")
         second = await client.ask(request(user_prompt="x"))
     assert first["error"]["code"] == -32600
-    assert second["result"] == {"text": "|x|0.7"}
+    assert second == answered("1", "|x|0.7")
 
 
 async def test_surrogates_and_large_answers_pass(tmp_path: Path) -> None:
     """What has no UTF-8 form becomes a question mark, and an answer may have megabytes."""
 
-    async def large(question: ModelQuestion) -> str:
-        return "é" * 3_000_000 + question.user_prompt
+    async def large(question: ModelQuestion) -> ModelAnswer:
+        return ModelAnswer("é" * 3_000_000 + question.user_prompt)
 
     async with serving(tmp_path, large), connection(tmp_path) as client:
         answer = await client.ask(b'{"id": "1", "method": "llm/call", "params": {"user_prompt": "\\ud800"}}')
@@ -131,13 +142,13 @@ async def test_leaving_ends_what_is_asked_just_now(tmp_path: Path) -> None:
     """The tool has ended: nobody waits for the model any more."""
     asked, ended = asyncio.Event(), asyncio.Event()
 
-    async def silent(_question: ModelQuestion) -> str:
+    async def silent(_question: ModelQuestion) -> ModelAnswer:
         asked.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
-        return ""
+        return ModelAnswer("")
 
     async with serving(tmp_path, silent), connection(tmp_path) as client:
         client.writer.write(json.dumps(request(user_prompt="x")).encode() + b"\n")
@@ -169,8 +180,10 @@ async def test_our_own_client_speaks_it(tmp_path: Path) -> None:
         text = await asyncio.to_thread(client.call_llm, "sys", "hello", 0.2)
         with pytest.raises(IPCError, match="IPC error -32000: quota"):
             await asyncio.to_thread(client.call_llm, "sys", "refuse")
+        answer = await asyncio.to_thread(client.ask_model, "sys", "hello", model="a/b", max_tokens=7, timeout_s=5)
         client.close()
     assert text == "sys|hello|0.2"
+    assert (answer.text, answer.model, answer.input_tokens, answer.output_tokens) == ("sys|hello|0.7", "a/b", 7, 2)
 
 
 async def test_path_may_be_longer_than_a_socket_address(tmp_path: Path) -> None:

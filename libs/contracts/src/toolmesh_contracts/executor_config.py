@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from toolmesh_contracts.broker_config import BrokerConfig
 from toolmesh_contracts.config_fields import ConfigModel, Namespace, PoolName, Port, Text
 from toolmesh_contracts.errors import InvalidNameError
+from toolmesh_contracts.model_config import ModelsConfig
 from toolmesh_contracts.model_loading import Loaded, load_model
 from toolmesh_contracts.names import validate_identifier
 
@@ -33,6 +34,8 @@ class ExecutorKeys(ConfigModel):
     """Public keys (JWKS) of who signs the callers' tokens."""
     issuer_name: Text = "toolmesh-development"
     """What a token's `iss` must be."""
+    executors: Text | None = None
+    """Public keys (JWKS) of the executors whose calls may ask models here; None: this one's alone."""
     sealing: dict[PoolName, Text] = Field(default_factory=dict)
     """Public key of each pool to which secret settings may be sent."""
 
@@ -59,6 +62,8 @@ class ExecutorConfig(ConfigModel):
     """Agent files, or folders of them (`*.yaml`, `*.yml`); relative paths start at this file's folder."""
     keys: ExecutorKeys
     """Key files; relative paths start at this file's folder."""
+    models: ModelsConfig = ModelsConfig()
+    """Language models. Tools of the pools under `keys.sealing` may ask them."""
     health: ExecutorHealth = ExecutorHealth()
     """Liveness, readiness and metrics."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

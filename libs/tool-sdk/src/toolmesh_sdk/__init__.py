@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .context import SandboxToolContextFacade, ToolContext
     from .dynamic_tool import DynamicTool
     from .errors import IPCError, ToolCancelledError, ToolError
+    from .model_answer import ModelAnswer
     from .options import (
         VolumeMount,
         VolumeParam,
@@ -37,6 +38,7 @@ __all__ = [
     "DynamicTool",
     "DynamicToolProvider",
     "IPCError",
+    "ModelAnswer",
     "SandboxToolContextFacade",
     "ToolCancelledError",
     "ToolContext",
@@ -68,6 +70,7 @@ _MODULE_OF = {
     "DynamicTool": "dynamic_tool",
     "DynamicToolProvider": "provider",
     "IPCError": "errors",
+    "ModelAnswer": "model_answer",
     "SandboxToolContextFacade": "context",
     "ToolCancelledError": "errors",
     "ToolContext": "context",

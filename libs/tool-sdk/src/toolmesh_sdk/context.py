@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from .artifacts import Artifact, DeliveredArtifact, DeliveredArtifacts
     from .invocation import Invocation
+    from .model_answer import ModelAnswer
     from .model_channel import IPCClient
     from .options import VolumeMount
     from .output_folder import OutputFolder
@@ -168,10 +169,33 @@ class SandboxToolContextFacade:
 
             raise ToolCancelledError("cancelled by the host")
 
-    def call_llm(
-        self, system_prompt: str, user_prompt: str, temperature: float = 0.7, *, timeout_s: float | None = None
-    ) -> str:
-        """Ask the agent's model and wait for its text (120 s unless told otherwise).
+    def call_llm(self, system_prompt: str, user_prompt: str, temperature: float = 0.7, **options: Any) -> str:
+        """Return the text of `ask_model`, whose options it takes.
+
+        Raises:
+            IPCError: As `ask_model`.
+        """
+        return self.ask_model(system_prompt, user_prompt, temperature, **options).text
+
+    def ask_model(
+        self,
+        system_prompt: str,
+        user_prompt: str,
+        temperature: float = 0.7,
+        *,
+        model: str = "",
+        max_tokens: int | None = None,
+        timeout_s: float | None = None,
+    ) -> ModelAnswer:
+        """Ask the agent's model, and wait for its answer and what it took.
+
+        Args:
+            system_prompt: What the model is to be.
+            user_prompt: The question.
+            temperature: From 0 to 2.
+            model: One that the agent's `tool_models` allows; empty for the agent's own.
+            max_tokens: Longest answer, if shorter than the host allows.
+            timeout_s: How long to wait, in seconds; 120 unless told otherwise.
 
         Raises:
             IPCError: The host offers no model here, refused, took too long, or is gone.
@@ -183,15 +207,23 @@ class SandboxToolContextFacade:
             if not self._ipc_socket_path:
                 raise IPCError("LLM calls not available: the host gave this call no connection to a model")
             self._model = IPCClient(self._ipc_socket_path)
-        return self._model.call_llm(system_prompt, user_prompt, temperature, timeout_s)
+        return self._model.ask_model(
+            system_prompt, user_prompt, temperature, model=model, max_tokens=max_tokens, timeout_s=timeout_s
+        )
 
     async def call_llm_async(
-        self, system_prompt: str, user_prompt: str, temperature: float = 0.7, *, timeout_s: float | None = None
+        self, system_prompt: str, user_prompt: str, temperature: float = 0.7, **options: Any
     ) -> str:
         """Do as `call_llm` without blocking the event loop."""
+        return (await self.ask_model_async(system_prompt, user_prompt, temperature, **options)).text
+
+    async def ask_model_async(
+        self, system_prompt: str, user_prompt: str, temperature: float = 0.7, **options: Any
+    ) -> ModelAnswer:
+        """Do as `ask_model` without blocking the event loop."""
         from asyncio import to_thread
 
-        return await to_thread(self.call_llm, system_prompt, user_prompt, temperature, timeout_s=timeout_s)
+        return await to_thread(self.ask_model, system_prompt, user_prompt, temperature, **options)
 
     def send_signal(self, signal_data: object, skip_buffer_flush: bool = False) -> bool:
         """Refuse: signals exist only for tools inside the agent's process.

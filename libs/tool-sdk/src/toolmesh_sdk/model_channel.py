@@ -8,6 +8,7 @@ from os import getpid
 from time import monotonic
 
 from .errors import IPCError
+from .model_answer import ModelAnswer
 from .model_descriptor import PREFIX, open_connection
 
 TYPE_CHECKING = False
@@ -41,17 +42,40 @@ class IPCClient:
     def call_llm(
         self, system_prompt: str, user_prompt: str, temperature: float = 0.7, timeout_s: float | None = None
     ) -> str:
+        """Return the text of `ask_model`.
+
+        Raises:
+            IPCError: As `ask_model`.
+        """
+        return self.ask_model(system_prompt, user_prompt, temperature, timeout_s=timeout_s).text
+
+    def ask_model(
+        self,
+        system_prompt: str,
+        user_prompt: str,
+        temperature: float = 0.7,
+        *,
+        model: str = "",
+        max_tokens: int | None = None,
+        timeout_s: float | None = None,
+    ) -> ModelAnswer:
         """Ask the model; the host charges it to the caller's task.
 
         Raises:
             IPCError: The host refused, answered nonsense, took too long, or is gone.
         """
-        params = {"system_prompt": system_prompt, "user_prompt": user_prompt, "temperature": temperature}
+        params: dict[str, Any] = {
+            "system_prompt": system_prompt,
+            "user_prompt": user_prompt,
+            "temperature": temperature,
+        }
+        options = {"model": model or None, "max_tokens": max_tokens, "timeout_s": timeout_s}
+        params.update({key: value for key, value in options.items() if value is not None})
         result = self.call("llm/call", params, timeout_s)
-        text = result.get("text") if isinstance(result, dict) else result
-        if not isinstance(text, str):
+        fields = result if isinstance(result, dict) else {"text": result}
+        if not isinstance(fields.get("text"), str):
             raise IPCError(f"the host's answer to llm/call has no text: {str(result)[:200]}")
-        return text
+        return _answer_of(fields)
 
     def call(self, method: str, params: dict[str, Any], timeout_s: float | None = None) -> Any:
         """Call one method and return its `result`.
@@ -132,6 +156,13 @@ class IPCClient:
             size += len(part)
         line, _, self._buffer = b"".join(parts).partition(b"\n")
         return line
+
+
+def _answer_of(fields: dict[str, Any]) -> ModelAnswer:
+    model, usage = fields.get("model"), fields.get("usage")
+    counts = [usage.get(f"{way}_tokens") if isinstance(usage, dict) else 0 for way in ("input", "output")]
+    tokens = [count if isinstance(count, int) else 0 for count in counts]
+    return ModelAnswer(fields["text"], model if isinstance(model, str) else "", *tokens)
 
 
 def _connected(path: str, limit: float) -> socket:

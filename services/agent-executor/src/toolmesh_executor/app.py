@@ -24,6 +24,11 @@ from toolmesh_contracts.executor_config import ExecutorConfig
 from toolmesh_executor.agent_files import LoadedAgents, load_agents
 from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
 from toolmesh_executor.metrics import ExecutorMetrics
+from toolmesh_executor.models.call_proof import CallVerifier
+from toolmesh_executor.models.choice import DEFAULT_VARIABLE, ModelChoice
+from toolmesh_executor.models.client import ModelClient
+from toolmesh_executor.models.endpoints import Endpoints
+from toolmesh_executor.models.tool_models import ToolModels
 from toolmesh_executor.problems import ProblemBoard
 from toolmesh_executor.registry import AgentTools, build_registry
 from toolmesh_identity.keys import SealingPublicKey, SigningKey, VerifyingKeys
@@ -99,6 +104,11 @@ async def running_executor(
     agents = build_registry(loaded.agents.values())
     _tell_problems(loaded)
     redactor.add(*(text for tools in agents.values() for tool in tools.tools.values() for text in tool.secret_texts()))
+    choice = ModelChoice.of_agents(
+        loaded.agents.values(), config.models.default or environment.get(DEFAULT_VARIABLE, "")
+    )
+    endpoints = Endpoints(config.models.providers, environment)
+    redactor.add(*choice.secrets(), *endpoints.secrets())
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(connect(settings.connection))
         client = await stack.enter_async_context(client_over(broker, settings))
@@ -107,7 +117,16 @@ async def running_executor(
         group = await stack.enter_async_context(task_scope())
         watching = group.create_task(board.watch())
         stack.callback(watching.cancel)
-        await stack.enter_async_context(beating(broker, _heartbeat(config, agents, client, board)))
+        tool_models = ToolModels(
+            verifier=_call_verifier(config, folder, settings, verifier.keys),
+            choice=choice,
+            endpoints=endpoints,
+            client=await stack.enter_async_context(ModelClient.open()),
+            limits=config.models.for_tools,
+            on_answered=metrics.answered,
+        )
+        await stack.enter_async_context(tool_models.answering(broker, config.keys.sealing))
+        await stack.enter_async_context(beating(broker, _heartbeat(config, agents, client, board, choice.default)))
         checks = {"broker": _broker_check(broker), "agents": _agents_check(agents, board)}
         health = await stack.enter_async_context(
             serve_health(config.health.host, config.health.port, checks, metrics.registry, redactor=redactor)
@@ -128,6 +147,18 @@ def _client_settings(config: ExecutorConfig, folder: Path) -> ClientSettings:
     )
 
 
+def _call_verifier(
+    config: ExecutorConfig, folder: Path, settings: ClientSettings, issuer_keys: VerifyingKeys
+) -> CallVerifier:
+    own = settings.signing_key.verifying
+    return CallVerifier(
+        namespace=config.namespace,
+        issuer=config.keys.issuer_name,
+        issuer_keys=issuer_keys,
+        executor_keys=VerifyingKeys.from_file(folder / config.keys.executors) if config.keys.executors else own,
+    )
+
+
 async def _no_token() -> NoReturn:
     # An executor is nobody: each call carries the token of who asked for it.
     raise CallNotSignedInError("an executor calls nothing without a caller's token")
@@ -139,7 +170,7 @@ def _tell_problems(loaded: LoadedAgents) -> None:
 
 
 def _heartbeat(
-    config: ExecutorConfig, agents: Mapping[str, AgentTools], client: Client, board: ProblemBoard
+    config: ExecutorConfig, agents: Mapping[str, AgentTools], client: Client, board: ProblemBoard, model: str
 ) -> Callable[[], Heartbeat]:
     started_ms = time.time_ns() // 1_000_000
 
@@ -152,6 +183,7 @@ def _heartbeat(
             running=client.open_calls,
             tools=sum(len(tools.tools) for tools in agents.values()),
             problems=board.problems[:_MAX_PROBLEMS],
+            model=model,
         )
 
     return beat

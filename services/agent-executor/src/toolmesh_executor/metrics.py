@@ -22,6 +22,10 @@ class ExecutorMetrics:
         metrics = Metrics("toolmesh_executor")
         self.registry = metrics.registry
         self._calls = metrics.counter("tool_calls", "Ended tool calls", ("agent", "tool", "outcome"))
+        self._model_calls = metrics.counter("model_calls", "Questions of tools to models", ("agent", "outcome"))
+        self._model_tokens = metrics.counter(
+            "model_tokens", "Tokens that tools' questions took", ("agent", "direction")
+        )
         metrics.gauge("agents", "Agents that run").set(len(agents))
         metrics.gauge("open_calls", "Tool calls without a result yet").set_function(lambda: client.open_calls)
         metrics.gauge("problems", "What the agents have to do without").set_function(lambda: len(board.problems))
@@ -29,3 +33,9 @@ class ExecutorMetrics:
     def ended(self, agent: str, tool: str, outcome: Outcome) -> None:
         """Count a call that has its result."""
         self._calls.labels(agent, tool, outcome.value).inc()
+
+    def answered(self, agent: str, outcome: str, input_tokens: int, output_tokens: int) -> None:
+        """Count a tool's question to a model."""
+        self._model_calls.labels(agent, outcome).inc()
+        self._model_tokens.labels(agent, "in").inc(input_tokens)
+        self._model_tokens.labels(agent, "out").inc(output_tokens)

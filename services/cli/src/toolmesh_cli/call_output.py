@@ -80,7 +80,7 @@ def result_document(result: CallResult, saved: Mapping[str, str]) -> dict[str, A
             for one in result.inline_outputs
         ],
         "notes": list(result.notes),
-        "usage": None if usage is None else msgspec.to_builtins(usage),
+        "usage": None if usage is None else {name: getattr(usage, name) for name in usage.__struct_fields__},
         "tool": result.tool,
         "pool": result.pool,
         "worker": result.worker,

@@ -70,6 +70,7 @@ def executor_config(
             "signing": str(issuer.executor_key_file),
             "issuer": str(issuer.issuer_public_file),
             "issuer_name": issuer.name,
+            "executors": str(issuer.executor_public_file),
             "sealing": {options.pool: str(issuer.sealing_public_file(options.pool))},
         },
         "health": {"port": 0},

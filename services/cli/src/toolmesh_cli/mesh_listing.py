@@ -37,6 +37,11 @@ class MeshListing:
         """The live workers."""
         return tuple(one for one in self.heartbeats if one.kind == "worker")
 
+    @property
+    def executors(self) -> tuple[Heartbeat, ...]:
+        """The live executors."""
+        return tuple(one for one in self.heartbeats if one.kind == "executor")
+
     def tools(self) -> list[ListedTool]:
         """Return each pool's tools by name."""
         groups: defaultdict[tuple[str, str], list[CatalogEntry]] = defaultdict(list)

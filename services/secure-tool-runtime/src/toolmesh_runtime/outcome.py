@@ -7,10 +7,11 @@ from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Result
 from toolmesh_contracts.envelopes.values import Usage
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_runtime.artifacts import StoredOutputs
+from toolmesh_runtime.model_calls import ModelUsage
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_sandbox import process
 
-__all__ = ["failed_result", "run_result"]
+__all__ = ["failed_result", "run_result", "with_model_usage"]
 
 
 def failed_result(
@@ -66,3 +67,16 @@ def run_result(
         ),
         tool_version=version,
     )
+
+
+def with_model_usage(result: Result, model: ModelUsage) -> Result:
+    """Add what the tool's questions to the model took to what its process used."""
+    if result.usage is None:
+        return result
+    usage = msgspec.structs.replace(
+        result.usage,
+        model_calls=model.calls,
+        model_input_tokens=model.input_tokens,
+        model_output_tokens=model.output_tokens,
+    )
+    return msgspec.structs.replace(result, usage=usage)

@@ -31,9 +31,8 @@ from toolmesh_runtime.declared.command_run import DeclaredCommands
 from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.model_calls import ModelCalls
-from toolmesh_runtime.outcome import failed_result, run_result
+from toolmesh_runtime.outcome import failed_result, run_result, with_model_usage
 from toolmesh_runtime.process.confinement import Confinement
-from toolmesh_runtime.process.model_lines import AskModel
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.static_credential import static_credential
 from toolmesh_runtime.process.tool_run import STOP_GRACE_S, FinishedRun, RunLimits, run_tool
@@ -144,6 +143,7 @@ class ToolCalls:
         wall_clock_s = min(own_limit_s, max(0.1, until_deadline_s - min(STOP_GRACE_S, until_deadline_s / 2)))
         hide = Redactor()  # of this call alone: with others' secrets it would tell a tool what they are
         hide.add(*secrets)
+        model = self._model(call, attempt, time.time() + wall_clock_s)
         sender.status(StatusState.STARTED)
         async with run_tool(
             self.confinement,
@@ -153,9 +153,11 @@ class ToolCalls:
             limits=self._run_limits(),
             on_status=lambda text, progress: sender.status(StatusState.PROGRESS, hide.exact(text), progress),
             secrets=secrets,
-            ask_model=self._model(invocation, attempt, time.time() + wall_clock_s),
+            ask_model=None if model is None else model.ask,
         ) as run:
             result = await self._result(invocation, tool, run, secrets, attempt)
+        if model is not None:
+            result = with_model_usage(result, model.usage)
         result = msgspec.structs.replace(result, notes=(*checked.notes, *result.notes))
         if result.error is not None and result.error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
             return self._failed(
@@ -181,18 +183,10 @@ class ToolCalls:
             error = msgspec.structs.replace(error, code=ErrorCode.DEADLINE_EXCEEDED, message=message)
         return msgspec.structs.replace(result, error=error, message_is_all=True, workspace=run.workspace)
 
-    def _model(self, invocation: Invocation, attempt: int, ends_at: float) -> AskModel | None:
+    def _model(self, call: AdmittedCall, attempt: int, ends_at: float) -> ModelCalls | None:
         if self.broker is None:
             return None
-        calls = ModelCalls(
-            broker=self.broker,
-            pool=invocation.pool,
-            worker=self.worker,
-            invocation=invocation.id,
-            attempt=attempt,
-            ends_at=ends_at,
-        )
-        return calls.ask
+        return ModelCalls(broker=self.broker, call=call, worker=self.worker, attempt=attempt, ends_at=ends_at)
 
     async def _argument_bytes(self, invocation: Invocation) -> bytes:
         if invocation.arguments_payload is not None:

@@ -149,6 +149,8 @@ class AgentSettings(ConfigModel):
     """The namespace; None: the file's, else the executor's."""
     model: Text | ModelSettings | None = None
     """The language model, by name or with settings."""
+    tool_models: tuple[Text, ...] = ()
+    """Models that the agent's tools may choose by name, besides the agent's own."""
     instruction: str = ""
     """The system prompt."""
     tools: tuple[ToolEntry, ...] = ()

@@ -92,6 +92,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: int = 0
     draining: bool = False
     problems: tuple[ToolProblem, ...] = ()
+    model: str | None = None
+    """Of an executor: the model that tools without one of their agent ask; empty without one."""
 
 
 class DescribeRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,7 +11,11 @@ __all__ = ["MintReply", "MintRequest", "ModelReply", "ModelRequest"]
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool's model call, charged to its task. Workers hold no provider key."""
+    """A tool's model call, charged to its task. Workers hold no provider key.
+
+    Its headers are the call's own, with the call's signature and the hash of its body: who answers sees that an
+    executor signed this call for this pool.
+    """
 
     invocation: Identifier
     attempt: Annotated[int, msgspec.Meta(ge=1)]
@@ -20,6 +24,10 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     user_prompt: str
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.7
     deadline_ms: Milliseconds
+    model: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """A model that the agent allows its tools; empty: the agent's own, else the executor's."""
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Longest answer, if shorter than the executor allows."""
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +36,10 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str | None = None
     code: ErrorCode | None = None
     message: str = ""
+    retryable: bool = False
+    """The same question may be answered a moment later."""
+    model: str = ""
+    """Which one answered."""
     input_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     output_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
 

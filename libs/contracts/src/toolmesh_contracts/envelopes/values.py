@@ -73,7 +73,7 @@ class VolumeMount(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = True
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a call cost."""
 
     wall_ms: Milliseconds
@@ -83,6 +83,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Read from block devices, not from the page cache."""
     written_bytes: Size = 0
     """Written to block devices."""
+    model_calls: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Questions that the tool asked the model and that were answered."""
+    model_input_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
+    model_output_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class WorkspaceCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

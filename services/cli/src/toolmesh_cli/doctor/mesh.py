@@ -60,6 +60,7 @@ def listing_findings(listing: MeshListing, workers: int) -> Iterator[Finding]:
         yield ok("tools", f"{len(tools)} served")
     else:
         yield problem("tools", "no worker serves any", "see the toolsets below, or `toolmesh tool validate FOLDER`")
+    yield from _model_findings(listing)
     for tool in tools:
         if tool.versions > 1:
             detail = f"{tool.newest.tool}: {tool.versions} versions at once on {', '.join(tool.workers)}"
@@ -72,3 +73,13 @@ def listing_findings(listing: MeshListing, workers: int) -> Iterator[Finding]:
         if not of_workers.intersection(instances):
             check, cure = ("agent", "serve the tool (`toolmesh tools list`), or correct the agent's file")
         yield problem(check, describe_problem(told, instances), cure)
+
+
+def _model_findings(listing: MeshListing) -> Iterator[Finding]:
+    """Say which model tools may ask; that there is none is no problem for those that don't."""
+    for executor in listing.executors:
+        if executor.model:
+            yield ok("model", f"tools of {executor.instance} may ask {executor.model}")
+        elif executor.model is not None:
+            cure = "set TOOLMESH_MODEL and its provider's key, or `models.default`, or `model` in an agent's file"
+            yield skipped("model", f"none is configured on {executor.instance} for tools of agents without one; {cure}")

@@ -12,11 +12,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["AskModel", "ModelQuestion", "ModelRefusedError", "talk"]
+__all__ = ["AskModel", "ModelAnswer", "ModelQuestion", "ModelRefusedError", "talk"]
 
 _MAX_LINE: Final = 512 * 1024
 _READ_BYTES: Final = 1 << 16
 _DEFAULT_TEMPERATURE: Final = 0.7
+_LONGEST_NAME: Final = 200
+_MOST_TOKENS: Final = 1_000_000
+_LONGEST_WAIT_S: Final = 86_400
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 _METHOD_NOT_FOUND: Final = -32601
@@ -31,14 +34,28 @@ class ModelQuestion:
     system_prompt: str
     user_prompt: str
     temperature: float
+    model: str = ""
+    """One that the agent allows its tools; empty for the agent's own."""
+    max_tokens: int | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What the model says."""
+
+    text: str
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 class ModelRefusedError(Exception):
     """Raised when a question has no answer; its text is for the tool."""
 
 
-AskModel = Callable[[ModelQuestion], Awaitable[str]]
-"""Returns the model's text, in bounded time; raises ModelRefusedError."""
+AskModel = Callable[[ModelQuestion], Awaitable[ModelAnswer]]
+"""Answers in bounded time; raises ModelRefusedError."""
 
 
 async def talk(connection: socket.socket, ask: AskModel) -> None:
@@ -77,10 +94,12 @@ async def _answer(line: bytes, ask: AskModel) -> bytes:
     if isinstance(question, str):
         return _error(identifier, _INVALID_PARAMS, question)
     try:
-        text = await ask(question)
+        answer = await ask(question)
     except ModelRefusedError as refusal:
         return _error(identifier, _REFUSED, str(refusal))
-    return _line({"jsonrpc": "2.0", "id": identifier, "result": {"text": text}})
+    usage = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+    result = {"text": answer.text, "model": answer.model, "usage": usage}
+    return _line({"jsonrpc": "2.0", "id": identifier, "result": result})
 
 
 def _question(params: Any) -> ModelQuestion | str:
@@ -91,10 +110,23 @@ def _question(params: Any) -> ModelQuestion | str:
     if not all(isinstance(prompt, str) for prompt in prompts):
         return "system_prompt and user_prompt should be text"
     temperature = params.get("temperature", _DEFAULT_TEMPERATURE)
-    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature <= 2:
+    if not _is_number(temperature) or not 0 <= temperature <= 2:
         return "temperature should be a number from 0 to 2"
-    system, user = (prompt.encode(errors="replace").decode() for prompt in prompts)
-    return ModelQuestion(system, user, float(temperature))
+    model = params.get("model") or ""
+    if not isinstance(model, str) or len(model) > _LONGEST_NAME:
+        return f"model should be a name of at most {_LONGEST_NAME} characters"
+    max_tokens = params.get("max_tokens")
+    if max_tokens is not None and not (type(max_tokens) is int and 1 <= max_tokens <= _MOST_TOKENS):
+        return f"max_tokens should be a whole number from 1 to {_MOST_TOKENS}"
+    timeout_s = params.get("timeout_s")
+    if timeout_s is not None and not (_is_number(timeout_s) and 0 < timeout_s <= _LONGEST_WAIT_S):
+        return f"timeout_s should be a number above 0, at most {_LONGEST_WAIT_S}"
+    system, user, name = (text.encode(errors="replace").decode() for text in (*prompts, model))
+    return ModelQuestion(system, user, float(temperature), name, max_tokens, timeout_s)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _error(identifier: Any, code: int, message: str) -> bytes:

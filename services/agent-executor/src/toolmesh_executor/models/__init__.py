@@ -1,0 +1,1 @@
+"""Language models: names, providers, one retry layer, and answers to tools' questions."""

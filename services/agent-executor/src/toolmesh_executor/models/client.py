@@ -1,0 +1,62 @@
+"""Asks models. The provider libraries take seconds of CPU to import, so they are loaded for the first question."""
+
+import asyncio
+import contextlib
+import importlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+from toolmesh_executor.models.endpoints import Endpoint
+from toolmesh_executor.models.errors import ModelError
+from toolmesh_executor.models.questions import ModelAnswer, ModelQuestion
+from toolmesh_executor.models.retrying import within_budget
+from toolmesh_telemetry.logs import get_logger
+
+if TYPE_CHECKING:
+    from toolmesh_executor.models.provider_models import ProviderModels
+
+__all__ = ["ModelClient"]
+
+_log: Final = get_logger(__name__)
+
+
+class ModelClient:
+    """All models of one executor; made by `ModelClient.open`."""
+
+    def __init__(self) -> None:
+        self._models: ProviderModels | None = None
+        self._loading = asyncio.Lock()
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls) -> AsyncIterator["ModelClient"]:
+        """Hand out a client, and close the connections that it made at the end."""
+        client = cls()
+        try:
+            yield client
+        finally:
+            if client._models is not None:
+                await client._models.close()
+
+    async def ask(self, endpoint: Endpoint, question: ModelQuestion, budget_s: float) -> ModelAnswer:
+        """Ask, again where that may help, for at most `budget_s` seconds.
+
+        Raises:
+            ModelError: there is no answer, with the reason and what to do next.
+        """
+
+        async def attempt() -> ModelAnswer:
+            try:
+                return await (await self._loaded()).ask(endpoint, question)
+            except ModelError as error:
+                _log.warning("a model did not answer", model=endpoint.name, code=error.code, reason=error.message)
+                raise
+
+        return await within_budget(attempt, budget_s, f"model {endpoint.name!r}")
+
+    async def _loaded(self) -> "ProviderModels":
+        async with self._loading:
+            if self._models is None:
+                module = await asyncio.to_thread(importlib.import_module, "toolmesh_executor.models.provider_models")
+                self._models = module.ProviderModels()
+        return self._models

@@ -1,0 +1,151 @@
+"""The provider libraries behind our own question and answer; importing this module imports them."""
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Mapping
+from types import ModuleType
+from typing import Any, Final, cast
+
+from pydantic_ai import exceptions
+from pydantic_ai.direct import model_request
+from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from toolmesh_executor.models.endpoints import Endpoint
+from toolmesh_executor.models.errors import (
+    ModelError,
+    ModelFailedError,
+    ModelNotConfiguredError,
+    ModelUnavailableError,
+)
+from toolmesh_executor.models.questions import ModelAnswer, ModelQuestion
+
+__all__ = ["ProviderModels"]
+
+_NO_KEY: Final = "no-key"
+"""Sent to servers that want no key: the libraries insist on one."""
+_UNDERSTOOD: Final = frozenset(ModelSettings.__annotations__)
+_SHOWN: Final = 300
+
+
+class ProviderModels:
+    """Models by endpoint; each keeps its connections."""
+
+    def __init__(self) -> None:
+        self._models: dict[Endpoint, Model] = {}
+        self._closers: list[Callable[[], Awaitable[None]]] = []
+
+    async def ask(self, endpoint: Endpoint, question: ModelQuestion) -> ModelAnswer:
+        """Ask once.
+
+        Raises:
+            ModelError: there is no answer.
+        """
+        parts = [UserPromptPart(question.user_prompt)]
+        system = [SystemPromptPart(question.system_prompt)] if question.system_prompt else []
+        try:
+            response = await model_request(
+                await self._model(endpoint),
+                [ModelRequest(parts=[*system, *parts])],
+                model_settings=_settings(endpoint.settings, question),
+            )
+        except Exception as error:
+            # Answers of a wrong shape end in any exception of the libraries.
+            raise _told(endpoint, error) from error
+        return _answer(endpoint, response)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for close in self._closers:
+            await close()
+
+    async def _model(self, endpoint: Endpoint) -> Model:
+        # In a thread, because it takes seconds in which calls and leases must go on.
+        sdk, models, providers = await asyncio.to_thread(_libraries, endpoint.dialect)
+        if endpoint not in self._models:
+            self._models[endpoint] = self._made(endpoint, sdk, models, providers)
+        return self._models[endpoint]
+
+    def _made(self, endpoint: Endpoint, sdk: ModuleType, models: ModuleType, providers: ModuleType) -> Model:
+        """Make a model whose library tries nothing again: that is done in one place."""
+        options: dict[str, Any] = {
+            "api_key": endpoint.api_key or _NO_KEY,
+            "base_url": endpoint.base_url,
+            "max_retries": 0,
+        }
+        if endpoint.dialect == "anthropic":
+            client = sdk.AsyncAnthropic(**options)
+            provider = providers.AnthropicProvider(anthropic_client=client)
+            made: Model = models.AnthropicModel(endpoint.model, provider=provider)
+        else:
+            client = sdk.AsyncOpenAI(**options)
+            made = models.OpenAIChatModel(endpoint.model, provider=providers.OpenAIProvider(openai_client=client))
+        self._closers.append(client.close)
+        return made
+
+
+def _libraries(dialect: str) -> tuple[ModuleType, ModuleType, ModuleType]:
+    """Import a provider's library, and what stands before it."""
+    names = (dialect, f"pydantic_ai.models.{dialect}", f"pydantic_ai.providers.{dialect}")
+    sdk, models, providers = (importlib.import_module(name) for name in names)
+    return sdk, models, providers
+
+
+def _settings(of_agent: Mapping[str, Any], question: ModelQuestion) -> ModelSettings:
+    """Return the agent's parameters under the question's own; what the library does not know goes into the body."""
+    known: dict[str, Any] = {key: value for key, value in of_agent.items() if key in _UNDERSTOOD}
+    if further := {key: value for key, value in of_agent.items() if key not in _UNDERSTOOD}:
+        known["extra_body"] = {**further, **(known.get("extra_body") or {})}
+    if question.temperature is not None:
+        known["temperature"] = question.temperature
+    if question.max_tokens is not None:
+        known["max_tokens"] = min(question.max_tokens, known.get("max_tokens") or question.max_tokens)
+    return cast("ModelSettings", known)
+
+
+def _answer(endpoint: Endpoint, response: ModelResponse) -> ModelAnswer:
+    return ModelAnswer(
+        text=response.text or "",
+        model=endpoint.name,
+        input_tokens=response.usage.input_tokens,
+        output_tokens=response.usage.output_tokens,
+        cut=response.finish_reason == "length",
+    )
+
+
+def _told(endpoint: Endpoint, error: Exception) -> ModelError:
+    """Return what happened in our own words; the provider's may repeat prompts and keys."""
+    name = f"model {endpoint.name!r}"
+    match error:
+        case exceptions.ModelAuthenticationError():
+            return ModelNotConfiguredError(f"the key for {name} is missing or was refused", hint=_set(endpoint))
+        case exceptions.ModelNotFoundError():
+            return ModelNotConfiguredError(f"{name} is unknown to its provider", hint="correct its name")
+        case exceptions.ModelQuotaExceededError():
+            return ModelFailedError(f"the account behind {name} is used up", hint="look at the provider's billing page")
+        case exceptions.ModelContextWindowExceededError():
+            return ModelFailedError(f"the question is too long for {name}", hint="ask with less text")
+        case exceptions.ModelRequestRejectedError():
+            return ModelFailedError(f"the provider of {name} refused the question: {_reason(error)}")
+        case exceptions.ModelRateLimitError():
+            return _later(f"the provider of {name} limits the rate", error)
+        case exceptions.ModelConnectionError() | exceptions.ModelRequestTimeout():
+            return _later(f"the connection to {name} failed", error)
+        case exceptions.ModelHTTPError() if error.status_code < 500:
+            return ModelFailedError(f"the provider of {name} answered with status {error.status_code}")
+        case exceptions.ModelServerError() | exceptions.ModelUnavailableError():
+            return _later(f"the provider of {name} has a fault of its own", error)
+    return ModelFailedError(f"the answer of {name} can't be used", hint="look whether its address is that of a model")
+
+
+def _later(message: str, error: exceptions.ModelAPIError) -> ModelUnavailableError:
+    return ModelUnavailableError(message, hint="try again later", retry_after_s=error.retry_after)
+
+
+def _reason(error: exceptions.ModelAPIError) -> str:
+    return str(error.provider_error_code or error.provider_error_type or "it gave no reason")[:_SHOWN]
+
+
+def _set(endpoint: Endpoint) -> str:
+    return f"set {endpoint.key_place}"

@@ -1,0 +1,129 @@
+"""The model layer against a scripted server: both dialects, and everything that a provider can do wrong."""
+
+from typing import Any
+
+import pytest
+from tests.support.scripted_model import Said, ScriptedModel, Turn, scripted_model
+
+from toolmesh_contracts.agent_config.agent import ModelSettings
+from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.model_config import ModelProvider
+from toolmesh_executor.models.client import ModelClient
+from toolmesh_executor.models.endpoints import Endpoint, Endpoints
+from toolmesh_executor.models.errors import ModelError
+from toolmesh_executor.models.questions import ModelQuestion
+
+pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
+
+KEY = "sk-zebra-crossing"
+ASKED = ModelQuestion(system_prompt="be short", user_prompt="why?", temperature=0.3, max_tokens=50)
+
+
+def endpoint(server: ScriptedModel, dialect: str) -> Endpoint:
+    environment = {
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": server.openai_url,
+        "ANTHROPIC_API_KEY": KEY,
+        "ANTHROPIC_BASE_URL": server.url,
+    }
+    return Endpoints({}, environment).of(f"{dialect}/small")
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.requirement("models:dialects")
+async def test_question_and_answer_in_both_dialects(dialect: str) -> None:
+    """Prompts, temperature, longest answer and key arrive; text and tokens come back."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        answer = await client.ask(endpoint(server, dialect), ASKED, 60)
+        (asked,) = server.asked
+    assert (answer.text, answer.model) == ("heard why?", f"{dialect}/small")
+    assert (answer.input_tokens, answer.output_tokens, answer.cut) == (11, 7, False)
+    assert (asked.dialect, asked.model, asked.system, asked.user, asked.key) == (
+        dialect,
+        "small",
+        "be short",
+        "why?",
+        KEY,
+    )
+    assert asked.body["temperature"] == 0.3
+    assert 50 in (asked.body.get("max_tokens"), asked.body.get("max_completion_tokens"))
+
+
+@pytest.mark.requirement("models:retries")
+async def test_what_passes_is_tried_again_in_one_place(dialect: str) -> None:
+    """A rate limit with Retry-After, a fault of the server and a cut answer, each asked again; the libraries add none."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(
+            Turn(status=429, headers={"retry-after": "0"}), Turn(status=500), Turn(cut_after=5), Turn(status=529)
+        )
+        answer = await client.ask(endpoint(server, dialect), ASKED, 90)
+    assert answer.text == "heard why?"
+    assert len(server.asked) == 5
+
+
+@pytest.mark.parametrize(
+    ("turn", "code", "says", "hint"),
+    [
+        (Turn(status=401), "MODEL_NOT_CONFIGURED", "the key for model", "_API_KEY in the executor's environment"),
+        (Turn(status=404), "MODEL_NOT_CONFIGURED", "is unknown to its provider", "correct its name"),
+        (Turn(status=400), "MODEL_FAILED", "refused the question", ""),
+        (Turn(raw=b"{no json"), "MODEL_FAILED", "can't be used", ""),
+        (Turn(raw=b'{"surprise": [1]}'), "MODEL_FAILED", "can't be used", ""),
+        (Turn(raw=b"[]"), "MODEL_FAILED", "can't be used", ""),
+        (Turn(status=429, headers={"retry-after": "3600"}), "MODEL_UNAVAILABLE", "limits the rate", "try again later"),
+        (Turn(stall=True), "DEADLINE_EXCEEDED", "did not answer within", "more time"),
+    ],
+)
+@pytest.mark.requirement("models:errors")
+async def test_each_failure_has_its_code_and_says_what_to_do(
+    dialect: str, turn: Turn, code: str, says: str, hint: str
+) -> None:
+    """None is asked again in vain, none takes longer than its budget, and none repeats key or question."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        await client.ask(endpoint(server, dialect), ASKED, 60)  # the libraries are loaded
+        server.script(turn)
+        with pytest.raises(ModelError) as caught:
+            await client.ask(endpoint(server, dialect), ASKED, 1.5 if turn.stall else 60)
+    assert (caught.value.code, len(server.asked)) == (ErrorCode(code), 2)
+    assert says in caught.value.message
+    assert hint in caught.value.hint
+    assert KEY not in str(caught.value)
+    assert "why?" not in str(caught.value)
+
+
+@pytest.mark.requirement("models:errors")
+async def test_unreachable_provider_is_tried_until_the_budget_ends() -> None:
+    """A refused connection may be a restart; the last reason is what the caller hears."""
+    async with ModelClient.open() as client:
+        async with scripted_model() as server:
+            where = endpoint(server, "openai")
+            await client.ask(where, ASKED, 60)
+        with pytest.raises(ModelError, match="the connection to model 'openai/small' failed"):
+            await client.ask(where, ASKED, 3)
+
+
+async def test_parameters_of_an_agents_file_reach_the_provider() -> None:
+    """Known ones as such, others in the body; the question's own longest answer is no longer than the file's."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        settings: dict[str, Any] = {"model": "openai/x", "api_base": server.openai_url, "max_tokens": 20, "mirostat": 2}
+        where = Endpoints({}, {"OPENAI_API_KEY": KEY}).of(ModelSettings.model_validate(settings))
+        server.script(Turn(said=Said(text="cut", finish="length")))
+        answer = await client.ask(where, ASKED, 60)
+        (asked,) = server.asked
+    assert answer.cut
+    assert asked.body["mirostat"] == 2
+    assert 20 in (asked.body.get("max_tokens"), asked.body.get("max_completion_tokens"))
+    assert asked.key != KEY  # the environment's key is not for an address of an agent's file
+
+
+async def test_configured_provider_is_asked_at_its_address() -> None:
+    """Any server that speaks a dialect is a provider, and names of models may have slashes."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        providers = {"own": ModelProvider(base_url=server.openai_url, api_key=KEY)}
+        answer = await client.ask(Endpoints(providers, {}).of("own/org/llama"), ASKED, 60)
+    assert answer.model == "own/org/llama"
+    assert (server.asked[0].model, server.asked[0].key) == ("org/llama", KEY)
