@@ -55,6 +55,7 @@ def _module(path: Path) -> tuple[dict[str, frozenset[str]], dict[str, Path]]:
             names |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
             own[node.name] = frozenset(names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests.support."):
-            source = ROOT.joinpath(*str(node.module).split(".")).with_suffix(".py")
+            place = ROOT.joinpath(*str(node.module).split("."))
+            source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
             imported |= {alias.asname or alias.name: source for alias in node.names}
     return own, imported
