@@ -69,9 +69,9 @@ def run_result(
     )
 
 
-def with_model_usage(result: Result, model: ModelUsage) -> Result:
+def with_model_usage(result: Result, model: ModelUsage | None) -> Result:
     """Add what the tool's questions to the model took to what its process used."""
-    if result.usage is None:
+    if result.usage is None or model is None:
         return result
     usage = msgspec.structs.replace(
         result.usage,

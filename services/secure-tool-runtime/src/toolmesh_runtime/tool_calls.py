@@ -156,8 +156,7 @@ class ToolCalls:
             ask_model=None if model is None else model.ask,
         ) as run:
             result = await self._result(invocation, tool, run, secrets, attempt)
-        if model is not None:
-            result = with_model_usage(result, model.usage)
+        result = with_model_usage(result, None if model is None else model.usage)
         result = msgspec.structs.replace(result, notes=(*checked.notes, *result.notes))
         if result.error is not None and result.error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
             return self._failed(
