@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.support.agent_folder import agent_folder
 
 from toolmesh_contracts.config_problems import ConfigError
 from toolmesh_contracts.envelopes.reply import Outcome, Result, StatusState
@@ -219,6 +220,25 @@ echo '{"tools": {"schema": {"description": "", "parameters": {"type": "object", 
     logs = [fault.log for fault in checked.faults if "ZeroDivisionError" in str(fault.problem)]
     assert "boom = 1 / 0" in logs[0]
     assert checked.tools == ("good", "good")
+
+
+async def test_a_command_that_can_not_start_is_told_of(tmp_path: Path) -> None:
+    """A misspelt program, one that the agent folder lacks, a missing argument of the folder's own; others are sound."""
+    agent = agent_folder(tmp_path / "agent", {"sound": "true", "typo": "true", "gone": "true", "lacks": "true"})
+    for name, command in (
+        ("typo", '["pyhton3", "{package}/tools/sound.toml"]'),
+        ("gone", '["{package}/tools/gone.sh"]'),
+        ("lacks", '["/usr/bin/python3", "{package}/tools/nope.py"]'),
+    ):
+        (agent / "tools" / f"{name}.toml").write_text(f'name = "{name}"\ndescription = "x"\ncommand = {command}\n')
+    async with bench(profile="declared") as opened:
+        checked = await check_places([agent], opened)
+    told = {Path(fault.problem.file).stem: fault.problem.message for fault in checked.faults}
+    assert "no program 'pyhton3'" in told.pop("typo")
+    assert "{package}/tools/gone.sh, which is not in the agent folder" in told.pop("gone")
+    assert "{package}/tools/nope.py, which is not in the agent folder" in told.pop("lacks")
+    assert told == {}
+    assert checked.tools == ("sound",)
 
 
 def test_places_without_tools_are_named(tmp_path: Path) -> None:

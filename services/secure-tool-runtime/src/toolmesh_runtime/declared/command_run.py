@@ -25,9 +25,10 @@ from toolmesh_sandbox.policy import Policy
 from toolmesh_sandbox.process import Exit, Usage
 from toolmesh_sandbox.workspaces import Workspace
 
-__all__ = ["CommandRun", "DeclaredCommands"]
+__all__ = ["PATH", "CommandRun", "DeclaredCommands"]
 
-_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+"""Where a command's program is looked for."""
 _LANG: Final = "C.UTF-8"
 _ONE_PIPE: Final = (
     "/bin/sh",
@@ -119,7 +120,7 @@ class DeclaredCommands:
     async def _ended(self, tool: DeclaredTool, call: _Call, policy: Policy, workspace: Workspace) -> Exit:
         inside = self.backend.inside(workspace)
         environment = {
-            "PATH": _PATH,
+            "PATH": PATH,
             "LANG": _LANG,
             "HOME": str(inside),
             "TMPDIR": str(inside),

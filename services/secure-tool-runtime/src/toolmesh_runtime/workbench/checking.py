@@ -17,6 +17,7 @@ from toolmesh_runtime.toolsets.python_traceback import missing_module
 from toolmesh_runtime.toolsets.schema_probe import ProbeError
 from toolmesh_runtime.workbench.agent_entries import read_agent_entries
 from toolmesh_runtime.workbench.bench import Bench
+from toolmesh_runtime.workbench.command_faults import command_faults
 from toolmesh_runtime.workbench.entries import Entry, Found, find_entries
 from toolmesh_runtime.workbench.schema_faults import schema_faults
 from toolmesh_sandbox.errors import SandboxError
@@ -72,6 +73,13 @@ async def check_places(places: Sequence[Path], bench: Bench) -> Checked:
         for folder, agent in zip(sorted_places.agents, agents, strict=True)
         for name, tool in agent.tools.items()
     ]
+    broken: set[str] = set()
+    for folder, agent in zip(sorted_places.agents, agents, strict=True):
+        for name, tool in agent.tools.items():
+            for text, cure in command_faults(tool):
+                problem = Problem(file=str(folder / tool.file), path=("command",), message=f"{name}: {text}")
+                faults.append(Fault(problem, cure))
+                broken.add(name)
     faults += _duplicates(manifests, declared)
     documents = {path: read_yaml(path) for path in {entry.path for entry in entries if not entry.is_alone}}
     gate = asyncio.Semaphore(_AT_ONCE)
@@ -84,7 +92,7 @@ async def check_places(places: Sequence[Path], bench: Bench) -> Checked:
         tasks = [group.create_task(check(entry)) for entry in entries]
     checked = [task.result() for task in tasks]
     return Checked(
-        (*(name for one in checked for name in one.tools), *(name for name, _ in declared)),
+        (*(name for one in checked for name in one.tools), *(name for name, _ in declared if name not in broken)),
         (*faults, *(fault for one in checked for fault in one.faults)),
     )
 
