@@ -122,6 +122,23 @@ async def test_a_restart_keeps_data_port_and_keys(tmp_path: Path) -> None:
     assert seeds == {path.name: path.read_bytes() for path in (tmp_path / "broker" / "credentials").iterdir()}
 
 
+async def test_a_new_start_takes_the_last_port_again_unless_another_program_has_it(tmp_path: Path) -> None:
+    """Whoever still tries the old address finds the next server; a taken, or spoilt, port is no reason to fail."""
+    folder = tmp_path / "broker"
+    async with embedded_broker(folder) as server:
+        url = server.url
+    async with embedded_broker(folder) as server:
+        assert server.url == url
+    with socket.create_server(("127.0.0.1", int(url.rpartition(":")[2]))):
+        async with embedded_broker(folder) as server:
+            other = server.url
+    assert other != url
+    for spoilt in ("no number\n", "99999999\n", "0\n", ""):
+        (folder / "last-port").write_text(spoilt)
+        async with embedded_broker(folder) as server:
+            assert server.url.startswith("nats://127.0.0.1:")
+
+
 async def test_a_crash_is_told_and_healed_by_a_restart(tmp_path: Path) -> None:
     """Kill -9 of the server ends wait_exited with the signal; restart brings it back on the same port."""
     async with embedded_broker(tmp_path / "broker") as server:

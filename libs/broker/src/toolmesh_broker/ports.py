@@ -308,5 +308,8 @@ class Broker(Protocol):
     def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` after every reconnect; the returned function ends that."""
 
+    def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` whenever the connection is lost; the returned function ends that."""
+
     async def lost(self) -> NoReturn:
         """Wait until the connection is closed for good by the other side, then raise BrokerClosedError."""

@@ -18,7 +18,9 @@ from toolmesh_broker.identities import Identity
 __all__ = ["DataFolder", "is_locked", "lock_folder", "write_private"]
 
 _LOCK_PATIENCE_S: Final = 2.0
-"""A killed program's server, and a look at whether the lock is held, keep it for a moment."""
+"""A killed program's server keeps the lock for a moment."""
+_LOOK_PATIENCE_S: Final = 0.3
+"""So does a look at whether it is held."""
 _LOCK_POLL_S: Final = 0.02
 
 
@@ -52,6 +54,11 @@ class DataFolder:
     def ports(self) -> Path:
         """Where the server says which port it got."""
         return self.root / "ports"
+
+    @property
+    def last_port(self) -> Path:
+        """The port that the server had last, kept so that the next one is found in the same place."""
+        return self.root / "last-port"
 
     @property
     def credentials(self) -> Path:
@@ -109,17 +116,17 @@ class DataFolder:
 async def lock_folder(folder: DataFolder) -> AsyncIterator[int]:
     """Hold the folder's lock; yields its descriptor, which a server inherits to hold the lock as long as it lives.
 
-    Waits for up to 2 s while another process has the lock.
+    Waits for up to 2 s while a server whose program is gone has the lock.
 
     Raises:
         DataFolderInUseError: another server has it.
     """
     descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        deadline = time.monotonic() + _LOCK_PATIENCE_S
+        began = time.monotonic()
         while not _try_lock(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
-                holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            if time.monotonic() - began > (_LOOK_PATIENCE_S if _is_running(holder) else _LOCK_PATIENCE_S):
                 raise DataFolderInUseError(
                     f"data folder {folder.root} is in use by process {holder}",
                     hint="stop that process, or choose another data folder",
@@ -150,6 +157,18 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     temporary.replace(path)
+
+
+def _is_running(holder: str) -> bool:
+    if not holder.isdecimal():
+        return False
+    try:
+        os.kill(int(holder), 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
 
 
 def _try_lock(descriptor: int, kind: int) -> bool:

@@ -14,6 +14,7 @@ from toolmesh_broker.embedded.config_file import Durability, ServerConfig, rende
 from toolmesh_broker.embedded.data_folder import DataFolder, lock_folder, write_private
 from toolmesh_broker.embedded.descriptor import RunningBroker, write_descriptor
 from toolmesh_broker.embedded.errors import ServerStartError
+from toolmesh_broker.embedded.last_port import free_last_port
 from toolmesh_broker.embedded.process import ServerExit, ServerProcess
 from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.identities import Identity, Provisioner, Worker
@@ -62,7 +63,7 @@ class EmbeddedServer:
         self._lock = lock
         self._binary = binary
         self._keys = keys
-        self._port: int | None = None
+        self._port = free_last_port(folder)
         self._pid = 0
         self._process: ServerProcess | None = None
 
@@ -98,7 +99,7 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """Where it listens; the same after a restart."""
+        """Where it listens; the same after a restart, and after a new start unless the port was taken meanwhile."""
         return f"nats://127.0.0.1:{self._port}"
 
     @property
@@ -143,6 +144,7 @@ class EmbeddedServer:
         self._process = await ServerProcess.start(self._binary.path, self._folder, self._lock)
         url, self._pid = await self._process.listening()
         self._port = urlsplit(url).port
+        write_private(self._folder.last_port, f"{self._port}\n")
         await self._check_ready()
         write_descriptor(self._folder, self._seen_from_outside(), self._pid)
 

@@ -129,6 +129,10 @@ class JetStreamBroker:
         """Call `callback` after every reconnect."""
         return self._connection.on_reconnect(callback)
 
+    def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` whenever the connection is lost."""
+        return self._connection.on_disconnect(callback)
+
     async def lost(self) -> NoReturn:
         """Wait until the connection is closed for good, then raise."""
         await self._connection.lost()

@@ -69,6 +69,7 @@ class Connection:
         self._last_error: Exception | None = None
         self._denied_subscriptions: set[str] = set()
         self._told: set[str] = set()
+        self._disconnect_callbacks: list[Callable[[], None]] = []
         self._reconnect_callbacks: list[Callable[[], None]] = []
         self._unfinished: set[asyncio.Task[Any]] = set()
 
@@ -162,13 +163,11 @@ class Connection:
 
     def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` after every reconnect; the returned function ends that."""
-        self._reconnect_callbacks.append(callback)
+        return _registered(callback, self._reconnect_callbacks)
 
-        def forget() -> None:
-            if callback in self._reconnect_callbacks:
-                self._reconnect_callbacks.remove(callback)
-
-        return forget
+    def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` whenever the connection is lost; the returned function ends that."""
+        return _registered(callback, self._disconnect_callbacks)
 
     # -- messages
 
@@ -362,6 +361,8 @@ class Connection:
         if not self._closing and self._down_since is None:
             self._down_since = time.monotonic()
             _log.warning("broker connection lost, reconnecting", extra={"identity": self.identity})
+            for callback in list(self._disconnect_callbacks):
+                callback()
 
     async def _on_reconnected(self) -> None:
         down_s = time.monotonic() - (self._down_since or time.monotonic())
@@ -379,6 +380,17 @@ class Connection:
             _log.error("broker connection closed for good", extra={"identity": self.identity})
             self._lost.set_result(BrokerClosedError(self._unreachable("the connection was closed for good").message))
             self._up.set()
+
+
+def _registered(callback: Callable[[], None], callbacks: list[Callable[[], None]]) -> Callable[[], None]:
+    """Add a callback, and return what takes it away again."""
+    callbacks.append(callback)
+
+    def forget() -> None:
+        if callback in callbacks:
+            callbacks.remove(callback)
+
+    return forget
 
 
 def _server_version(client: Client) -> str:

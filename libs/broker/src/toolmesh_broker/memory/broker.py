@@ -125,6 +125,10 @@ class MemoryBroker:
         """Do nothing: memory is never disconnected."""
         return lambda: None
 
+    def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Do nothing: memory is never disconnected."""
+        return lambda: None
+
     async def lost(self) -> NoReturn:
         """Wait for ever: memory is never lost."""
         while True:
