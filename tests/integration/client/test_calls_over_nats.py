@@ -10,11 +10,11 @@ import pytest
 from tests.support.brokers import jetstream_settings, provisioned_jetstream
 from tests.support.nats_server import NatsServerProcess, nats_server
 from tests.support.scripted_worker import Behaviour, Job, ScriptedWorker, echo, scripted_worker, until_cancelled
-from tests.support.tool_client import client_settings, until
+from tests.support.tool_client import QUICK, client_settings, until
 
 from toolmesh_broker.errors import BrokerError, BrokerUnreachableError
 from toolmesh_broker.jetstream.broker import connect as connect_broker
-from toolmesh_client import CallRequest, CallResult, Client, connect
+from toolmesh_client import CallRequest, CallResult, Client, ConnectionChange, Patience, connect
 from toolmesh_contracts.envelopes.reply import Result
 from toolmesh_contracts.errors import ErrorCode
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(90)
 
 @contextlib.asynccontextmanager
 async def nats_mesh(
-    folder: Path, tools: Mapping[str, Behaviour], *, slots: int = 8
+    folder: Path, tools: Mapping[str, Behaviour], *, slots: int = 8, patience: Patience = QUICK
 ) -> AsyncIterator[tuple[NatsServerProcess, Client, ScriptedWorker]]:
     """A server, a client and a scripted worker; the client knows the worker's tools."""
     async with (
@@ -31,7 +31,7 @@ async def nats_mesh(
         provisioned_jetstream(server),
         connect_broker(jetstream_settings(server, "worker")) as broker,
         scripted_worker(broker, tools, slots=slots) as worker,
-        connect(client_settings(folder, servers=(server.url,))) as client,
+        connect(client_settings(folder, servers=(server.url,), patience=patience)) as client,
     ):
         yield server, client, worker
 
@@ -159,9 +159,44 @@ async def test_a_deadline_that_passes_without_a_broker_ends_the_call(tmp_path: P
         await server.kill()
         result = await asyncio.wait_for(call.result(), 30)
         assert code_of(result) is ErrorCode.DEADLINE_EXCEEDED
-        assert "can't say what became of the call" in result.message
+        assert f"can't say what became of call {call.invocation}" in result.message
         assert result.error is not None
         assert "check what the tool did" in result.error.hint
+
+
+async def test_no_verdict_is_awaited_of_a_broker_that_is_away(tmp_path: Path) -> None:
+    """At the deadline the call ends: nothing can arrive, so the patience for late results is not used up."""
+    patient = dataclasses.replace(QUICK, grace_s=600.0, verdict_s=600.0)
+    async with nats_mesh(tmp_path, {"wait": until_cancelled}, patience=patient) as (server, client, worker):
+        call = await client.start(CallRequest(tool="wait", timeout_s=2))
+        await until(lambda: worker.running == (call.invocation,), "the run")
+        await server.kill()
+        assert code_of(await asyncio.wait_for(call.result(), 30)) is ErrorCode.DEADLINE_EXCEEDED
+
+
+async def test_calls_without_a_broker_can_be_given_up(tmp_path: Path) -> None:
+    """The loss is told at once; given up, a queued and a running call end as unknown, with their ids, and closing is quick."""
+    patient = dataclasses.replace(QUICK, close_s=600.0)
+    changes: list[ConnectionChange] = []
+    async with asyncio.timeout(60), nats_mesh(tmp_path, {"wait": until_cancelled}, slots=1, patience=patient) as mesh:
+        server, client, worker = mesh
+        forget = client.on_connection_change(changes.append)
+        calls = [await client.start(CallRequest(tool="wait", arguments={"x": "y" * size})) for size in (1, 500_000)]
+        await until(lambda: bool(worker.running), "the run")
+        await server.kill()
+        await until(lambda: changes == [ConnectionChange.LOST], "the news")
+        client.give_up_calls("the mesh has ended", "look there")
+        for call in calls:
+            result = await call.result()
+            assert code_of(result) is ErrorCode.BROKER_UNREACHABLE
+            assert result.message.startswith("the mesh has ended; whether 'wait' ran")
+            assert call.invocation in result.message
+            assert result.error is not None
+            assert result.error.hint == "look there"
+        await until(lambda: client.open_calls == 0, "the end of what looks after the calls")
+        await server.start()
+        await until(lambda: changes == [ConnectionChange.LOST, ConnectionChange.BACK], "the good news")
+        forget()
 
 
 async def test_no_broker_is_a_typed_error(tmp_path: Path) -> None:

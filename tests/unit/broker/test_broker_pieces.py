@@ -104,6 +104,7 @@ async def test_the_twin_is_never_disconnected() -> None:
         broker = MemoryBroker(hub, "i")
         assert broker.connected
         broker.on_reconnect(lambda: pytest.fail("reconnected"))()
+        broker.on_disconnect(lambda: pytest.fail("disconnected"))()
         await Message("x", b"").respond(b"unheard")
 
 

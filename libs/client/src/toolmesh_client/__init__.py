@@ -3,6 +3,7 @@
 from toolmesh_client.call import Call
 from toolmesh_client.client import Client
 from toolmesh_client.connect import client_over, connect
+from toolmesh_client.connection_change import ConnectionChange
 from toolmesh_client.errors import ClientError
 from toolmesh_client.request import CallRequest
 from toolmesh_client.result import CallResult
@@ -16,6 +17,7 @@ __all__ = [
     "Client",
     "ClientError",
     "ClientSettings",
+    "ConnectionChange",
     "Patience",
     "Secret",
     "client_over",

@@ -11,6 +11,7 @@ from toolmesh_broker.ports import Broker, OutgoingInvocation
 from toolmesh_broker.reply_listener import ReplyListener
 from toolmesh_client.arguments import check_required_arguments, encode_arguments
 from toolmesh_client.call import Call
+from toolmesh_client.connection_change import ConnectionChange
 from toolmesh_client.envelope import CallParts, caller_of, write_envelope
 from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, InvalidCallError, TurnBusyError
 from toolmesh_client.payloads import OutgoingPayloads
@@ -270,6 +271,27 @@ class Client:
             await asyncio.to_thread(partial.replace, path)
         finally:
             partial.unlink(missing_ok=True)
+
+    # -- the connection
+
+    def on_connection_change(self, callback: Callable[[ConnectionChange], None]) -> Callable[[], None]:
+        """Call `callback` whenever the connection is lost or back; the returned function ends that.
+
+        A closed connection is noticed at once, one that merely went silent after some 20 s.
+        """
+        forget_lost = self._broker.on_disconnect(lambda: callback(ConnectionChange.LOST))
+        forget_back = self._broker.on_reconnect(lambda: callback(ConnectionChange.BACK))
+
+        def forget() -> None:
+            forget_lost()
+            forget_back()
+
+        return forget
+
+    def give_up_calls(self, reason: str, hint: str = "") -> None:
+        """End all open calls as BROKER_UNREACHABLE, outcome unknown: for whoever knows that the broker stays away."""
+        for runner in self._open.values():
+            runner.supervisor.give_up(reason, hint)
 
     # -- life; for `connect`
 

@@ -61,7 +61,7 @@ class OutgoingPayloads:
 
     async def discard(self) -> None:
         """Remove what was stored; what can't be removed now expires by itself."""
-        while self.owned:
+        while self.owned and self.broker.connected:
             ref = self.owned.pop()
             try:
                 await self._store.delete(ref)

@@ -69,7 +69,7 @@ class Supervisor:
         self._results = StoredResults(broker)
         self._patience = patience
         now = time.monotonic()
-        self._final = now + call.deadline_ms / 1000 - time.time() + patience.grace_s
+        self._deadline = now + call.deadline_ms / 1000 - time.time()
         self._look_delay = patience.queued_look_s
         self._look_at = now + self._look_delay
         self._heard = 0
@@ -90,6 +90,15 @@ class Supervisor:
             self._look_at = soon
             self._waiter.attention.set()
 
+    def give_up(self, reason: str, hint: str) -> None:
+        """End the call now, because nobody will ever say how it ended."""
+        call = self._call
+        self._end(
+            ErrorCode.BROKER_UNREACHABLE,
+            f"{reason}; whether {call.tool!r} ran, or still runs, is unknown (call {call.invocation})",
+            hint=hint or _UNKNOWN_EFFECTS,
+        )
+
     def reconnected(self) -> None:
         """Say that messages may have been missed: look at once, and give leases their time anew."""
         self._dead = None
@@ -97,11 +106,21 @@ class Supervisor:
 
     async def run(self) -> None:
         """Look after the call until its deadline, and end it then; to be cancelled once it has its result."""
+        if await self._ended_by(self._deadline):
+            return
+        # Without a connection no result is on its way, and nobody can be asked.
+        if not self._broker.connected:
+            self._end_unknown("it can't be reached")
+        elif not await self._ended_by(self._deadline + self._patience.grace_s):
+            await self._ask_how_it_ended()
+
+    async def _ended_by(self, when: float) -> bool:
         try:
-            async with asyncio.timeout(self._final - time.monotonic()):
+            async with asyncio.timeout(when - time.monotonic()):
                 await self._look_again_and_again()
         except TimeoutError:
-            await self._give_up()
+            return False
+        return True
 
     async def _look_again_and_again(self) -> None:
         while self._waiter.result is None:
@@ -184,17 +203,19 @@ class Supervisor:
 
     # -- the deadline
 
-    async def _give_up(self) -> None:
+    async def _ask_how_it_ended(self) -> None:
         try:
             async with asyncio.timeout(self._patience.verdict_s):
                 await self._end_by_record()
         except (BrokerError, MalformedMessageError, TimeoutError) as error:
-            reason = error.message if isinstance(error, ToolmeshError) else "it does not answer"
-            self._end(
-                ErrorCode.DEADLINE_EXCEEDED,
-                f"the deadline passed, and the broker can't say what became of the call: {reason}",
-                hint=_UNKNOWN_EFFECTS,
-            )
+            self._end_unknown(error.message if isinstance(error, ToolmeshError) else "it does not answer")
+
+    def _end_unknown(self, reason: str) -> None:
+        self._end(
+            ErrorCode.DEADLINE_EXCEEDED,
+            f"the deadline passed, and the broker can't say what became of call {self._call.invocation}: {reason}",
+            hint=_UNKNOWN_EFFECTS,
+        )
 
     async def _end_by_record(self) -> None:
         if await self._take_stored():
