@@ -185,14 +185,14 @@ async def test_calls_without_a_broker_can_be_given_up(tmp_path: Path) -> None:
         await until(lambda: bool(worker.running), "the run")
         await server.kill()
         await until(lambda: changes == [ConnectionChange.LOST], "the news")
-        client.give_up_calls("the mesh has ended", "look there")
+        client.give_up_calls("the mesh has ended", lambda invocation: f"look at {invocation}")
         for call in calls:
             result = await call.result()
             assert code_of(result) is ErrorCode.BROKER_UNREACHABLE
             assert result.message.startswith("the mesh has ended; whether 'wait' ran")
             assert call.invocation in result.message
             assert result.error is not None
-            assert result.error.hint == "look there"
+            assert result.error.hint == f"look at {call.invocation}"
         await until(lambda: client.open_calls == 0, "the end of what looks after the calls")
         await server.start()
         await until(lambda: changes == [ConnectionChange.LOST, ConnectionChange.BACK], "the good news")

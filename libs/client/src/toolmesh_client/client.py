@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolmesh_broker.ports import Broker, OutgoingInvocation
 from toolmesh_broker.reply_listener import ReplyListener
+from toolmesh_broker.results import StoredResults
 from toolmesh_client.arguments import check_required_arguments, encode_arguments
 from toolmesh_client.call import Call
 from toolmesh_client.connection_change import ConnectionChange
@@ -17,7 +18,7 @@ from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, Inva
 from toolmesh_client.payloads import OutgoingPayloads
 from toolmesh_client.request import CallRequest
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
-from toolmesh_client.result import CallResult
+from toolmesh_client.result import CallResult, load_result
 from toolmesh_client.runner import CallRunner
 from toolmesh_client.secrets_box import Secret
 from toolmesh_client.settings import ClientSettings
@@ -241,6 +242,21 @@ class Client:
         task.add_done_callback(lambda _: self._open.pop(invocation))
         task.add_done_callback(lambda _: turn.gate.release())
 
+    async def find_result(self, invocation: str, pool: str) -> CallResult | None:
+        """Return the stored result of a call whose caller did not take it; None if there is none, or not yet.
+
+        It is kept for a day after the call's deadline.
+
+        Raises:
+            BrokerError: the broker can't be asked.
+        """
+        stored = await StoredResults(self._broker).read(pool, invocation)
+        if stored is None:
+            return None
+        bucket = self._broker.subjects.payload_bucket(pool)
+        self._pools_by_bucket[bucket] = pool
+        return await load_result(stored, pool, self._broker.payloads(pool), bucket, self._settings.max_result_bytes)
+
     # -- artifacts
 
     def open_artifact(self, ref: ArtifactRef) -> AsyncIterator[bytes]:
@@ -288,10 +304,15 @@ class Client:
 
         return forget
 
-    def give_up_calls(self, reason: str, hint: str = "") -> None:
-        """End all open calls as BROKER_UNREACHABLE, outcome unknown: for whoever knows that the broker stays away."""
-        for runner in self._open.values():
-            runner.supervisor.give_up(reason, hint)
+    def give_up_calls(self, reason: str, hint: Callable[[str], str]) -> None:
+        """End all open calls as BROKER_UNREACHABLE, outcome unknown: for whoever knows that the broker stays away.
+
+        Args:
+            reason: Why nobody can answer any more.
+            hint: Gives what to do next, from a call's id.
+        """
+        for invocation, runner in self._open.items():
+            runner.supervisor.give_up(reason, hint(invocation))
 
     # -- life; for `connect`
 

@@ -96,7 +96,7 @@ class Supervisor:
         self._end(
             ErrorCode.BROKER_UNREACHABLE,
             f"{reason}; whether {call.tool!r} ran, or still runs, is unknown (call {call.invocation})",
-            hint=hint or _UNKNOWN_EFFECTS,
+            hint=hint,
         )
 
     def reconnected(self) -> None:

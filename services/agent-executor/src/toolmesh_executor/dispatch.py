@@ -23,13 +23,30 @@ from toolmesh_identity.errors import IdentityError
 from toolmesh_identity.keys import VerifyingKeys
 from toolmesh_telemetry.tracing import bound, child
 
-__all__ = ["DispatchError", "Dispatcher", "TokenVerifier"]
+__all__ = ["DispatchError", "Dispatcher", "NotServedError", "TokenVerifier"]
 
 
 class DispatchError(ToolmeshError):
     """Raised when a caller may not do what it asks for, or there is no such agent or tool."""
 
     default_code = ErrorCode.PERMISSION_DENIED
+
+
+class NotServedError(DispatchError):
+    """Raised when no worker serves an agent's tool now.
+
+    Attributes:
+        remote_name: The tool's name on its workers.
+    """
+
+    default_code = ErrorCode.TOOL_NOT_AVAILABLE
+
+    def __init__(self, tool: RemoteTool) -> None:
+        super().__init__(
+            f"tool {tool.exposed_name!r} is not available now: no worker serves {tool.remote_name!r}",
+            hint="try again later, or do without it",
+        )
+        self.remote_name = tool.remote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +100,14 @@ class Dispatcher:
         tools, scopes = self._admitted(agent, token)
         return tools.visible_tools(scopes, self._client.tools())
 
+    def entry_of(self, agent: str, exposed_name: str, token: str) -> CatalogEntry:
+        """Return what workers say of an agent's tool.
+
+        Raises:
+            DispatchError: this caller can't call it now, and why.
+        """
+        return self._authorised(agent, exposed_name, token)[1]
+
     async def dispatch(
         self,
         agent: str,
@@ -130,7 +155,9 @@ class Dispatcher:
         tools, scopes = self._admitted(agent, token)
         tool = tools.tools.get(exposed_name)
         if tool is None:
-            raise _unknown(f"agent {agent!r} has no tool {exposed_name!r}", exposed_name, tools.tools)
+            raise _left_out(tools, exposed_name) or _unknown(
+                f"agent {agent!r} has no tool {exposed_name!r}", exposed_name, tools.tools
+            )
         # Before the catalog: a caller without the scopes learns nothing of what is served.
         _require(tools.missing_scopes(tool, None, scopes), f"tool {exposed_name!r}")
         entry = _served(self._client, tool)
@@ -167,11 +194,7 @@ def _served(client: Client, tool: RemoteTool) -> CatalogEntry:
     except ClientError as error:
         if error.code is not ErrorCode.TOOL_NOT_FOUND:
             raise
-        raise DispatchError(
-            f"tool {tool.exposed_name!r} is not available now: no worker serves {tool.remote_name!r}",
-            code=ErrorCode.TOOL_NOT_AVAILABLE,
-            hint="try again later, or do without it",
-        ) from error
+        raise NotServedError(tool) from error
 
 
 def _require(missing: tuple[str, ...], what: str) -> None:
@@ -179,6 +202,18 @@ def _require(missing: tuple[str, ...], what: str) -> None:
         raise DispatchError(
             f"{what} needs the scope {', '.join(missing)}", hint="ask an administrator for a role that grants it"
         )
+
+
+def _left_out(tools: AgentTools, exposed_name: str) -> DispatchError | None:
+    """Return why the agent has to do without a tool that its file names."""
+    problem = tools.left_out(exposed_name)
+    if problem is None:
+        return None
+    return DispatchError(
+        f"agent {tools.agent!r} has to do without tool {exposed_name!r}: {problem.message}",
+        code=problem.code,
+        hint="correct that; `toolmesh config validate` checks the file",
+    )
 
 
 def _unknown(message: str, name: str, known: Mapping[str, object]) -> DispatchError:

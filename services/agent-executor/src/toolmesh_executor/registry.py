@@ -103,6 +103,10 @@ class AgentTools:
         needed = dict.fromkeys((*self.admission_scopes(), *tool.required_scopes, *of_the_tool))
         return scopes.missing(needed)
 
+    def left_out(self, name: str) -> ToolProblem | None:
+        """Return why the agent has to do without the entry of this name; None if it has no such entry."""
+        return next((problem for problem in self.problems if problem.tool == f"{self.agent}/{name}"), None)
+
     def visible_tools(self, scopes: ScopeSet, catalog: ToolsByPool) -> tuple[VisibleTool, ...]:
         """Return the tools that a caller with `scopes` may use and that workers serve now, in the file's order."""
         visible: list[VisibleTool] = []

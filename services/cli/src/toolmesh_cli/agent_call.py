@@ -6,11 +6,13 @@ from pathlib import Path
 
 from toolmesh_cli.agent_files import find_agent_files
 from toolmesh_cli.mesh_connection import MeshConnection, development_tokens_of
+from toolmesh_cli.missing_tool import why_not_served
+from toolmesh_cli.tool_artifacts import bind_artifacts
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.agent_dispatcher import agent_dispatcher
-from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
+from toolmesh_executor.dispatch import Dispatcher, NotServedError, TokenVerifier
 from toolmesh_identity.development import DevelopmentIssuer
 
 __all__ = ["AgentCaller", "agent_caller"]
@@ -25,16 +27,26 @@ class AgentCaller:
         self._mesh = mesh
 
     async def call(
-        self, tool: str, arguments: bytes, timeout_s: float | None, on_status: Callable[[Status], None]
+        self,
+        tool: str,
+        arguments: bytes,
+        timeout_s: float | None,
+        on_status: Callable[[Status], None],
+        artifacts: Sequence[str] = (),
     ) -> CallResult:
-        """Call the tool that the agent knows as `tool`; whatever goes wrong is in the result.
+        """Call the tool that the agent knows as `tool`, with `PARAM=FILE` artifacts; how a call ends is its result.
 
         Raises:
-            ToolmeshError: there is no token.
+            ToolmeshError: there is no token, the tool can't be called now, or it has no use for an artifact.
         """
         token = await self._mesh.tokens()
+        try:
+            entry = self._dispatcher.entry_of(self._agent, tool, token)
+        except NotServedError as error:
+            raise await why_not_served(self._mesh.client, error.remote_name, error) from error
+        arguments, files = bind_artifacts(artifacts, entry.artifact_parameters, arguments)
         return await self._dispatcher.dispatch(
-            self._agent, tool, arguments, token, on_status=on_status, timeout_s=timeout_s
+            self._agent, tool, arguments, token, on_status=on_status, artifacts=files, timeout_s=timeout_s
         )
 
 

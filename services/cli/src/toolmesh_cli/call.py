@@ -7,25 +7,24 @@ from pathlib import Path
 from toolmesh_cli import exit_codes
 from toolmesh_cli.artifact_files import free_path, make_writable_folder
 from toolmesh_cli.call_arguments import read_arguments
-from toolmesh_cli.call_output import (
-    exit_code_of_result,
-    failure_document,
-    print_json,
-    print_result,
-    result_document,
-)
+from toolmesh_cli.call_output import exit_code_of_result, failures_as_json, show_result
 from toolmesh_cli.failures import Failure, describe
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
+from toolmesh_cli.mesh_outage import outages_told
 from toolmesh_cli.mesh_state import read_state
+from toolmesh_cli.missing_tool import why_not_served
 from toolmesh_cli.terminal import Colour, Terminal, visible
+from toolmesh_cli.tool_artifacts import bind_artifacts
 from toolmesh_client.client import Client
+from toolmesh_client.errors import ToolNotFoundError
 from toolmesh_client.request import CallRequest
+from toolmesh_client.resolution import resolve_tool
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.envelopes.reply import Status, StatusState
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
-__all__ = ["CallOptions", "run_call", "show_status"]
+__all__ = ["CallOptions", "finish", "run_call", "show_status"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +34,7 @@ class CallOptions:
     tool: str
     arguments: str | None = None
     arguments_file: str | None = None
+    artifacts: tuple[str, ...] = ()
     agent: str | None = None
     agent_files: tuple[Path, ...] = ()
     as_json: bool = False
@@ -51,30 +51,27 @@ async def run_call(options: CallOptions) -> int:
 
     With `--json` even a call that was never accepted gives one JSON document on stdout.
     """
-    try:
+    with failures_as_json(wanted=options.as_json):
         return await _call(options)
-    except Exception as error:
-        failure = describe(error)
-        if failure is not None and options.as_json:
-            print_json(failure_document(failure), Terminal.stdout())
-        raise
 
 
 async def _call(options: CallOptions) -> int:
     arguments = read_arguments(options.arguments, options.arguments_file)
     if options.save_artifacts is not None:
         await asyncio.to_thread(make_writable_folder, options.save_artifacts)
-    stderr, stdout = Terminal.stderr(), Terminal.stdout()
-    saved: dict[str, str] = {}
+    stderr = Terminal.stderr()
     async with connect_to_mesh(options.data_folder, user=options.user, scopes=options.scopes) as mesh:
-        result = await interruptible(_run(mesh, options, arguments, stderr))
-        not_saved = await _save(mesh.client, result, options.save_artifacts, saved, stderr)
-    if options.as_json:
-        print_json(result_document(result, saved), stdout)
-        if result.error is not None:
-            stderr.error(result.error.code, result.error.message, result.error.hint)
-    else:
-        print_result(result, stdout, stderr)
+        async with outages_told(mesh, folder_of(options.data_folder), stderr):
+            result = await interruptible(_run(mesh, options, arguments, stderr))
+        return await finish(mesh.client, result, options.save_artifacts, as_json=options.as_json)
+
+
+async def finish(client: Client, result: CallResult, folder: Path | None, *, as_json: bool) -> int:
+    """Save the result's files in `folder`, if one is given, print the result, and return the exit code."""
+    stderr = Terminal.stderr()
+    saved: dict[str, str] = {}
+    not_saved = await _save(client, result, folder, saved, stderr)
+    show_result(result, saved, Terminal.stdout(), stderr, as_json=as_json)
     if not_saved is not None:
         stderr.error(not_saved.code, not_saved.message, not_saved.hint)
     return exit_code_of_result(result) or (exit_codes.OK if not_saved is None else exit_codes.FAILED)
@@ -85,19 +82,31 @@ async def _run(mesh: MeshConnection, options: CallOptions, arguments: bytes, ter
         show_status(status, terminal)
 
     if options.agent is None:
-        request = CallRequest(tool=options.tool, arguments=arguments, pool=options.pool, timeout_s=options.timeout_s)
-        return await mesh.client.run(request, on_status)
+        return await mesh.client.run(await _request(mesh.client, options, arguments), on_status)
     from toolmesh_cli.agent_call import agent_caller
 
     files = options.agent_files or tuple(Path(file) for file in read_state(folder_of(options.data_folder)).agents)
-    return await agent_caller(options.agent, files, mesh).call(options.tool, arguments, options.timeout_s, on_status)
+    caller = agent_caller(options.agent, files, mesh)
+    return await caller.call(options.tool, arguments, options.timeout_s, on_status, options.artifacts)
+
+
+async def _request(client: Client, options: CallOptions, arguments: bytes) -> CallRequest:
+    try:
+        entry = resolve_tool(client.tools(), options.tool, options.pool)
+    except ToolNotFoundError as error:
+        raise await why_not_served(client, options.tool, error) from error
+    complete, files = bind_artifacts(options.artifacts, entry.artifact_parameters, arguments)
+    return CallRequest(
+        tool=options.tool, arguments=complete, artifacts=files, pool=options.pool, timeout_s=options.timeout_s
+    )
 
 
 def show_status(status: Status, terminal: Terminal) -> None:
     """Write one status as a line."""
     started = status.state is StatusState.STARTED and not status.text
     text = "started" if started else visible(status.text).replace("\n", " ")
-    terminal.line(f"{terminal.paint(status.worker, Colour.FAINT)}  {text}")
+    done = "" if status.progress is None else f"{status.progress:.0%} "
+    terminal.line(f"{terminal.paint(status.worker, Colour.FAINT)}  {done}{text}".rstrip())
 
 
 async def _save(

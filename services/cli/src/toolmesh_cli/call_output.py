@@ -1,20 +1,29 @@
 """How a call's result is shown: as text for a person, or as one JSON document for a program."""
 
+import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.failures import Failure
+from toolmesh_cli.failures import Failure, describe
 from toolmesh_cli.terminal import Terminal, visible
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 
-__all__ = ["exit_code_of_result", "failure_document", "print_json", "print_result", "result_document"]
+__all__ = [
+    "exit_code_of_result",
+    "failure_document",
+    "failures_as_json",
+    "print_json",
+    "print_result",
+    "result_document",
+    "show_result",
+]
 
 _RAW_CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -24,6 +33,30 @@ def exit_code_of_result(result: CallResult) -> int:
     if result.error is not None:
         return exit_codes.exit_code_of(result.error.code)
     return exit_codes.WAITING if result.outcome is Outcome.PENDING else exit_codes.OK
+
+
+def show_result(
+    result: CallResult, saved: Mapping[str, str], stdout: Terminal, stderr: Terminal, *, as_json: bool
+) -> None:
+    """Write the result for a person, or as one JSON document and its error for a person."""
+    if not as_json:
+        print_result(result, stdout, stderr)
+        return
+    print_json(result_document(result, saved), stdout)
+    if result.error is not None:
+        stderr.error(result.error.code, result.error.message, result.error.hint)
+
+
+@contextlib.contextmanager
+def failures_as_json(*, wanted: bool) -> Iterator[None]:
+    """Give one JSON document on stdout, if wanted, for what ends the block before there is a result."""
+    try:
+        yield
+    except Exception as error:
+        failure = describe(error)
+        if wanted and failure is not None:
+            print_json(failure_document(failure), Terminal.stdout())
+        raise
 
 
 def print_result(result: CallResult, stdout: Terminal, stderr: Terminal) -> None:

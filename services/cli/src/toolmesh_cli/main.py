@@ -13,7 +13,17 @@ from toolmesh_cli.command_running import run_command
 from toolmesh_cli.completion import tool_names
 from toolmesh_cli.config_app import config_app
 from toolmesh_cli.dead_app import dead_app
-from toolmesh_cli.options import AllowUnsandboxed, AsJson, DataFolder, Workers, help_if_bare
+from toolmesh_cli.options import (
+    AllowUnsandboxed,
+    Arguments,
+    ArgumentsFile,
+    ArtifactFiles,
+    AsJson,
+    DataFolder,
+    SaveArtifacts,
+    Workers,
+    help_if_bare,
+)
 from toolmesh_cli.standard_streams import open_missing_streams, silence
 from toolmesh_cli.tool_app import tool_app
 
@@ -129,6 +139,7 @@ def up(
 Examples:
   toolmesh call weather --args '{{"city": "Oslo"}}'
   echo '{{"city": "Oslo"}}' | toolmesh call weather --args-file - --json
+  toolmesh call resize --artifact image=photo.png --save-artifacts out/
   toolmesh call outlook_fahrenheit --agent weather_agent --args '{{"city": "Oslo"}}'
 
 Statuses go to stderr, the result to stdout. Ctrl-C withdraws the call.
@@ -144,10 +155,9 @@ def call(
             autocompletion=tool_names,
         ),
     ],
-    args: Annotated[str | None, typer.Option(help="The arguments, a JSON object.", metavar="JSON")] = None,
-    args_file: Annotated[
-        str | None, typer.Option(help="Read the arguments from a file; - is stdin.", metavar="FILE|-")
-    ] = None,
+    args: Arguments = None,
+    args_file: ArgumentsFile = None,
+    artifact: ArtifactFiles = None,
     agent: Annotated[
         str | None, typer.Option(help="Call it as this agent: its name and settings of the tool.", metavar="AGENT")
     ] = None,
@@ -169,9 +179,7 @@ def call(
         ),
     ] = None,
     user: Annotated[str | None, typer.Option(help="Call on behalf of this user.", metavar="USER")] = None,
-    save_artifacts: Annotated[
-        Path | None, typer.Option(help="Save the files that the tool made here.", metavar="FOLDER")
-    ] = None,
+    save_artifacts: SaveArtifacts = None,
     data: DataFolder = None,
 ) -> int:
     """Call one tool of a running mesh and print its result."""
@@ -181,6 +189,7 @@ def call(
         tool=tool,
         arguments=args,
         arguments_file=args_file,
+        artifacts=tuple(artifact or ()),
         agent=agent,
         agent_files=tuple(agents or ()),
         as_json=as_json,
@@ -192,6 +201,34 @@ def call(
         data_folder=data,
     )
     return run_command(run_call(options))
+
+
+@app.command(
+    epilog=f"""\b
+Examples:
+  toolmesh result 019ad1f0-7c5e-7d5b-9a53-1d2b8f1c7e44
+  toolmesh result 019ad1f0-7c5e-7d5b-9a53-1d2b8f1c7e44 --json --save-artifacts out/
+
+{_EXIT_CODES_HELP}"""
+)
+def result(
+    invocation: Annotated[
+        str, typer.Argument(help="The call's id, which the error of the lost call names.", metavar="ID")
+    ],
+    pool: Annotated[
+        str | None, typer.Option(help="The call's pool, if it is not that of the mesh.", metavar="POOL")
+    ] = None,
+    as_json: AsJson = False,
+    save_artifacts: SaveArtifacts = None,
+    data: DataFolder = None,
+) -> int:
+    """Print the stored result of a call whose caller is gone, for a day after the call's deadline."""
+    from toolmesh_cli.result import ResultOptions, run_result
+
+    options = ResultOptions(
+        invocation=invocation, pool=pool, as_json=as_json, save_artifacts=save_artifacts, data_folder=data
+    )
+    return run_command(run_result(options))
 
 
 @tools_app.command("list", epilog="\b\nExamples:\n  toolmesh tools list\n  toolmesh tools list --json")

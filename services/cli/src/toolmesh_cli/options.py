@@ -7,7 +7,17 @@ import typer
 
 from toolmesh_cli import exit_codes
 
-__all__ = ["AllowUnsandboxed", "AsJson", "DataFolder", "Workers", "help_if_bare"]
+__all__ = [
+    "AllowUnsandboxed",
+    "Arguments",
+    "ArgumentsFile",
+    "ArtifactFiles",
+    "AsJson",
+    "DataFolder",
+    "SaveArtifacts",
+    "Workers",
+    "help_if_bare",
+]
 
 DataFolder = Annotated[
     Path | None,
@@ -17,6 +27,18 @@ DataFolder = Annotated[
         help="Where the mesh keeps its keys, state and logs; commands find a running mesh there. "
         "Default: $TOOLMESH_DATA, else a folder below your own data folder.",
     ),
+]
+Arguments = Annotated[str | None, typer.Option("--args", help="The arguments, a JSON object.", metavar="JSON")]
+ArgumentsFile = Annotated[
+    str | None, typer.Option("--args-file", help="Read the arguments from a file; - is stdin.", metavar="FILE|-")
+]
+ArtifactFiles = Annotated[
+    list[str] | None,
+    typer.Option("--artifact", help="Give a parameter that takes a file this one. Repeatable.", metavar="PARAM=FILE"),
+]
+SaveArtifacts = Annotated[
+    Path | None,
+    typer.Option("--save-artifacts", help="Save the files that the tool made here.", metavar="FOLDER"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Workers = Annotated[

@@ -7,7 +7,15 @@ import typer
 
 from toolmesh_cli.command_running import run_command
 from toolmesh_cli.completion import one_of
-from toolmesh_cli.options import AllowUnsandboxed, AsJson, help_if_bare
+from toolmesh_cli.options import (
+    AllowUnsandboxed,
+    Arguments,
+    ArgumentsFile,
+    ArtifactFiles,
+    AsJson,
+    SaveArtifacts,
+    help_if_bare,
+)
 
 __all__ = ["tool_app"]
 
@@ -87,20 +95,13 @@ Statuses go to stderr, the result to stdout. Exit codes are those of `toolmesh c
 def run(
     place: _Place,
     tool: _Tool = None,
-    args: Annotated[str | None, typer.Option(help="The arguments, a JSON object.", metavar="JSON")] = None,
-    args_file: Annotated[
-        str | None, typer.Option(help="Read the arguments from a file; - is stdin.", metavar="FILE|-")
-    ] = None,
+    args: Arguments = None,
+    args_file: ArgumentsFile = None,
     config: _Config = None,
-    artifact: Annotated[
-        list[str] | None,
-        typer.Option(help="Give a parameter that takes a file this one. Repeatable.", metavar="PARAM=FILE"),
-    ] = None,
+    artifact: ArtifactFiles = None,
     profile: _Profile = None,
     as_json: AsJson = False,
-    save_artifacts: Annotated[
-        Path | None, typer.Option(help="Save the files that the tool made here.", metavar="FOLDER")
-    ] = None,
+    save_artifacts: SaveArtifacts = None,
     allow_unsandboxed: AllowUnsandboxed = False,
 ) -> int:
     """Run a tool once, in the sandbox that a worker would give it."""

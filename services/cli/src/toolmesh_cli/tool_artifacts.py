@@ -1,6 +1,8 @@
-"""Gives a tool's file parameters the files of `--artifact`."""
+"""Gives a tool's file parameters the files of `--artifact`, of a single run as of a call."""
 
 import json
+import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,8 @@ def bind_artifacts(
         arguments: A JSON object.
 
     Raises:
-        ToolmeshError: the form is wrong, the tool has no such parameter, or one that takes one file gets two.
+        ToolmeshError: the form is wrong, the tool has no such parameter, one that takes one file gets two, or a file
+            can't be read.
     """
     files: dict[str, list[Path]] = {}
     for text in given:
@@ -32,7 +35,7 @@ def bind_artifacts(
         if name not in parameters:
             known = ", ".join(parameters) or "none"
             raise _refused(f"--artifact {name}: the tool takes no file there", f"parameters that take files: {known}")
-        files.setdefault(name, []).append(Path(path))
+        files.setdefault(name, []).append(_readable(name, Path(path)))
     if not files:
         return arguments, {}
     values: dict[str, Any] = json.loads(arguments)
@@ -50,6 +53,17 @@ def _names(parameter: ArtifactParameter, names: list[str]) -> Any:
     if parameter.filename_key is not None:
         return [{parameter.filename_key: name} for name in names]
     return names if parameter.is_list else names[0]
+
+
+def _readable(name: str, path: Path) -> Path:
+    """Say it now: an unreadable file is a mistake on the command line, not a failure of the tool."""
+    try:
+        with path.open("rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _refused(f"--artifact {name}={path}: that is no plain file", "give a file")
+    except OSError as error:
+        raise _refused(f"can't read --artifact {name}={path}: {error.strerror}", "give a readable file") from error
+    return path
 
 
 def _refused(message: str, hint: str) -> ToolmeshError:

@@ -12,8 +12,7 @@ from toolmesh_cli.artifact_files import free_path
 from toolmesh_cli.author_bench import author_bench
 from toolmesh_cli.call import show_status
 from toolmesh_cli.call_arguments import read_arguments
-from toolmesh_cli.call_output import exit_code_of_result, failure_document, print_json, print_result, result_document
-from toolmesh_cli.failures import describe
+from toolmesh_cli.call_output import exit_code_of_result, failures_as_json, show_result
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.tool_artifacts import bind_artifacts
@@ -54,13 +53,8 @@ async def run_tool_once(options: ToolRunOptions) -> int:
 
     With `--json` even a run that never began gives one JSON document on stdout.
     """
-    try:
+    with failures_as_json(wanted=options.as_json):
         return await _run(options)
-    except Exception as error:
-        failure = describe(error)
-        if failure is not None and options.as_json:
-            print_json(failure_document(failure), Terminal.stdout())
-        raise
 
 
 async def _run(options: ToolRunOptions) -> int:
@@ -70,12 +64,7 @@ async def _run(options: ToolRunOptions) -> int:
         payloads = PayloadFolder(Path(folder))
         result = await interruptible(_result(options, arguments, payloads, stderr))
         saved = await _save(payloads, result, options.save_artifacts, stderr)
-    if options.as_json:
-        print_json(result_document(result, saved), stdout)
-        if result.error is not None:
-            stderr.error(result.error.code, result.error.message, result.error.hint)
-    else:
-        print_result(result, stdout, stderr)
+    show_result(result, saved, stdout, stderr, as_json=options.as_json)
     return exit_code_of_result(result)
 
 

@@ -46,7 +46,7 @@ async def run_up(options: MeshOptions) -> int:
                 raise
             terminal.line("stopped before it was ready")
             return exit_codes.CANCELLED
-    return exit_codes.OK
+    return exit_codes.CANCELLED if lifetime.killed else exit_codes.OK
 
 
 class _Lifetime:
@@ -59,6 +59,7 @@ class _Lifetime:
         self._mesh: Mesh | None = None
         self._stop = asyncio.Event()
         self.stopped_early = False
+        self.killed = False
 
     async def run(self) -> None:
         async with running_mesh(self._options, self._terminal) as mesh:
@@ -78,6 +79,7 @@ class _Lifetime:
 
     def kill(self) -> None:
         """End everything at once."""
+        self.killed = True
         self._terminal.warning("ending everything at once")
         if self._mesh is not None:
             self._mesh.kill()

@@ -1,4 +1,4 @@
-"""The port that a data folder's server had last: taken again, so that whoever lost its connection finds the next one."""
+"""The port that a data folder's server had last: taken again, so that whoever lost that one finds the next."""
 
 import socket
 
