@@ -256,6 +256,33 @@ async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None
         assert "broken" in listed.stdout
 
 
+async def test_a_saved_tool_is_told_where_up_runs(tmp_path: Path) -> None:
+    """Broken or good, once for two workers; and a call of a tool that can't be loaded says why, as itself or an agent's."""
+    tools = write_toolset(tmp_path / "mixed", {"echo": (ECHO, {}), "broken": ("import nothing_of_that_name\n", {})})
+    agents = tmp_path / "parrot.yaml"
+    agents.write_text(_AGENT.replace("_str_binary: echo", "_str_binary: broken"))
+    program = tools / "echo" / "echo.py"
+    async with running_mesh([tools], workers=2, agents=[agents]) as mesh:
+        for arguments in (["broken"], ["repeat_after_me", "--agent", "parrot"]):
+            why = await mesh.toolmesh("call", *arguments)
+            assert why.code in {2, 3}
+            assert "tool 'broken' of mixed/manifest.yaml could not be loaded: " in why.stderr
+            assert "nothing_of_that_name" in why.stderr
+
+        program.write_text("import gone_wrong\n")
+        await eventually(lambda: _reloads(mesh, "echo not reloaded: ") > 0, "the mistake", 30)
+        program.write_text(ECHO.replace("you said", "I heard"))
+        await eventually(lambda: _reloads(mesh, "echo reloaded, version ") > 0, "the new version", 30)
+        async with asyncio.timeout(30):
+            while not (await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')).stdout.startswith("I heard x"):
+                pass
+        assert [_reloads(mesh, text) for text in ("echo not reloaded: ", "echo reloaded, ")] == [1, 1], mesh.progress
+
+
+def _reloads(mesh: RunningMesh, text: str) -> int:
+    return sum(line.startswith("reload ") and text in line for line in mesh.progress)
+
+
 async def test_every_mistake_in_a_manifest_is_told_once(tmp_path: Path) -> None:
     """Before the start, and not again by each worker that reads the same file."""
     tools = write_toolset(tmp_path / "mixed", {"echo": (ECHO, {}), "wrong": (ECHO, {"timeout_seconds": "soon"})})

@@ -22,6 +22,7 @@ from toolmesh_contracts.wire import decode
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.toolset_updates import ToolsetUpdates
 from toolmesh_runtime.toolsets.discovery import Discovery
+from toolmesh_runtime.toolsets.inventory_changes import changes_between
 
 OLD, NEW = "Tell something about a city.", "Tell much about a city."
 GONE = "gone"
@@ -146,8 +147,14 @@ async def test_a_broken_successor_leaves_the_former_version_served(tmp_path: Pat
     program, manifest = folder / "good" / "good.py", folder / "manifest.yaml"
     whole = manifest.read_text()
     async with followed(folder) as watched:
+        first = watched.discovery.inventory
         program.write_text("import no_such_module\n")
         await until(lambda: "no_such_module" in watched.problems(), "the problem")
+        broken = watched.discovery.inventory
+        (told,) = changes_between(first, broken)
+        assert told.startswith("good not reloaded: ")
+        assert "no_such_module" in told
+        assert changes_between(broken, first) == [f"good is all right again, version {first.tools['good'].version[:8]}"]
         assert "is still served" in watched.problems()
         assert set(watched.discovery.inventory.tools) == {"good", "other"}
 
@@ -158,6 +165,9 @@ async def test_a_broken_successor_leaves_the_former_version_served(tmp_path: Pat
         manifest.write_text(whole)
         program.write_text(GOOD.replace("something", "much"))
         await until(lambda: watched.now("good") == NEW and not watched.problems(), "the repaired version")
+        last = watched.discovery.inventory
+        assert changes_between(broken, last) == [f"good reloaded, version {last.tools['good'].version[:8]}"]
+        assert changes_between(last, last) == []
     assert GONE not in watched.seen["good"][:-1]
     assert GONE not in watched.seen["other"][:-1]
 
@@ -175,11 +185,18 @@ async def test_what_is_removed_leaves_the_catalog_and_what_is_added_joins(tmp_pa
             await until(lambda: {tool for tool in watched.seen if watched.now(tool) != GONE} == set(tools), "catalog")
 
         await serves("one", "one_more", "two", "two_more")
+        all_four = watched.discovery.inventory
         manifest = tmp_path / "one" / "manifest.yaml"
         manifest.write_text("version: 1\ntools: {one: {executable: one}}\n")
         (tmp_path / "two" / "two_more" / "two_more.py").unlink()
         await serves("one", "two")
         assert "two_more" in watched.problems()
+        changes = changes_between(all_four, watched.discovery.inventory)
+        assert changes[0] == "one_more is no longer served"
+        assert changes[1].startswith("two_more can't be served: ")
+        assert len(changes) == 2
+        served = [f"{name} is served, version {all_four.tools[name].version[:8]}" for name in ("one_more", "two_more")]
+        assert changes_between(watched.discovery.inventory, all_four) == served
         shutil.rmtree(tmp_path / "two")
         await serves("one")
         shutil.rmtree(tmp_path / "one")

@@ -39,10 +39,10 @@ class ChildProgram:
 class ChildProcess:
     """A started program. `run` makes it and returns its exit code."""
 
-    def __init__(self, program: ChildProgram, log: RotatingLog, on_ready: Callable[[LogLine], None]) -> None:
+    def __init__(self, program: ChildProgram, log: RotatingLog, on_line: Callable[[LogLine], None]) -> None:
         self._program = program
         self._log = log
-        self._on_ready = on_ready
+        self._on_line = on_line
         self._process: asyncio.subprocess.Process | None = None
         self._early_signal: signal.Signals | None = None
         self.was_ready = False
@@ -98,9 +98,8 @@ class ChildProcess:
             self._log.write(raw)
             line = parse_line(raw)
             self.last_lines.append(line)
-            if line.is_ready and not self.was_ready:
-                self.was_ready = True
-                self._on_ready(line)
+            self.was_ready = self.was_ready or line.is_ready
+            self._on_line(line)
 
 
 def how_it_ended(code: int) -> str:

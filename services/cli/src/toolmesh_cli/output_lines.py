@@ -22,12 +22,14 @@ class LogLine:
         level: Such as `error`; empty for plain text.
         detail: The error it tells of, if any.
         health_port: Given by the event `ready`.
+        change: Given by the event `toolset change`: what a reading of changed files led to.
     """
 
     event: str
     level: str = ""
     detail: str = ""
     health_port: int | None = None
+    change: str = ""
 
     @property
     def is_ready(self) -> bool:
@@ -71,4 +73,5 @@ def parse_line(line: bytes) -> LogLine:
         level=str(fields.get("level", "info")),
         detail=str(fields.get("error") or fields.get("message") or ""),
         health_port=port if isinstance(port, int) else None,
+        change=str(fields.get("change", "")),
     )

@@ -13,6 +13,7 @@ from toolmesh_cli.failures import CommandFailedError
 from toolmesh_cli.output_lines import LogLine
 from toolmesh_cli.rotating_log import RotatingLog
 from toolmesh_cli.terminal import Terminal
+from toolmesh_cli.toolset_changes import ToolsetChanges
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = ["KeptProcess", "supervise"]
@@ -29,11 +30,12 @@ _UNSANDBOXED: Final = "--allow-unsandboxed runs tools without isolation, for dev
 class KeptProcess:
     """One program that is started again whenever it ends, until it is stopped."""
 
-    def __init__(self, program: ChildProgram, terminal: Terminal) -> None:
+    def __init__(self, program: ChildProgram, terminal: Terminal, changes: ToolsetChanges) -> None:
         self.program = program
         self.ready = asyncio.Event()
         self.health_port: int | None = None
         self._terminal = terminal
+        self._changes = changes
         self._child: ChildProcess | None = None
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -56,7 +58,7 @@ class KeptProcess:
         pause_s = _FIRST_PAUSE_S
         while not self._stopping.is_set():
             started = clock()
-            child = self._child = ChildProcess(self.program, log, self._became_ready)
+            child = self._child = ChildProcess(self.program, log, self._take_in)
             code = await child.run()
             self.ready.clear()
             if self._stopping.is_set():
@@ -96,9 +98,12 @@ class KeptProcess:
         if self._child is not None:
             self._child.signal(signal.SIGKILL)
 
-    def _became_ready(self, line: LogLine) -> None:
-        self.health_port = line.health_port
-        self.ready.set()
+    def _take_in(self, line: LogLine) -> None:
+        if line.is_ready:
+            self.health_port = line.health_port
+            self.ready.set()
+        elif line.change:
+            self._changes.tell(self.program.name, line.change)
 
 
 @contextlib.asynccontextmanager
@@ -108,7 +113,8 @@ async def supervise(programs: Iterable[ChildProgram], terminal: Terminal) -> Asy
     Raises:
         ExceptionGroup: of CommandFailedError, when one can't be started.
     """
-    kept = [KeptProcess(program, terminal) for program in programs]
+    changes = ToolsetChanges(terminal)
+    kept = [KeptProcess(program, terminal, changes) for program in programs]
     async with asyncio.TaskGroup() as group:
         for process in kept:
             group.create_task(process.run(), name=process.program.name)

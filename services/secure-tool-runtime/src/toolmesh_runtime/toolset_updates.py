@@ -14,6 +14,7 @@ from toolmesh_contracts.envelopes.catalog import ToolProblem
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.toolsets.discovery import Discovery
+from toolmesh_runtime.toolsets.inventory_changes import changes_between
 from toolmesh_runtime.toolsets.loaded_tool import Inventory
 from toolmesh_telemetry.logs import get_logger
 
@@ -80,8 +81,8 @@ class ToolsetUpdates:
             seen = now
         self.discovery.adopt(inventory)
         self.publish()
-        if inventory != before:
-            _log.info("toolsets read again", tools=len(inventory.tools), problems=len(inventory.problems))
+        for change in changes_between(before, inventory):
+            _log.info("toolset change", change=change)
         return seen
 
     async def _settled(self, seen: bytes, patient_until: float) -> bytes:
