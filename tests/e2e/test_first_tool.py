@@ -69,7 +69,7 @@ async def _the_doctor_and_a_shell_know_the_mesh(mesh: RunningMesh, tools: Path) 
     (tools / "text" / "text.py").write_text("import nothing_of_that_name\n")
 
     async with asyncio.timeout(20):
-        while "problem:" not in (await mesh.toolmesh("tools", "list")).stdout:
+        while "problem:" not in (await mesh.toolmesh("tools", "list")).stderr:
             await asyncio.sleep(0.2)
     ill = await mesh.toolmesh("doctor")
     assert ill.code == 1, ill.stdout

@@ -13,7 +13,7 @@ from tests.support.embedded_broker import eventually
 from tests.support.mesh_processes import alive, processes_of, processes_with
 from tests.support.nats_server import nats_server
 from tests.support.running_mesh import RunningMesh, run_toolmesh, running_mesh, start_toolmesh
-from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, WRITING, write_toolset
+from tests.support.sample_toolsets import ECHO, FAILING, READING, SLEEPING, WRITING, write_toolset
 from tests.support.signal_dispositions import disposition
 
 pytestmark = pytest.mark.timeout(240)
@@ -189,7 +189,8 @@ async def test_ctrl_c_withdraws_a_call_and_a_stopping_mesh_lets_calls_finish(tmp
         async with asyncio.timeout(15):
             stdout, stderr = await finishing.communicate()
         assert (finishing.returncode, stdout) == (0, b"slept 3.0 s\n"), stderr.decode()
-        assert await mesh.interrupt() == 0
+        async with asyncio.timeout(20):
+            assert await mesh.process.wait() == 0
 
 
 async def _running(call: asyncio.subprocess.Process) -> None:
@@ -252,8 +253,33 @@ async def test_a_broken_tool_is_told_and_the_others_work(tmp_path: Path) -> None
         assert "1 tool in pool default" in mesh.ready_line
         await eventually(lambda: any("broken" in line for line in mesh.progress), "a warning that names the tool")
         listed = await mesh.toolmesh("tools", "list")
-        assert "problem: " in listed.stdout
-        assert "broken" in listed.stdout
+        assert "broken" not in listed.stdout, "a program reads tools there"
+        assert "problem: " in listed.stderr
+        assert "broken" in listed.stderr
+
+
+async def test_files_go_with_a_call_as_with_a_single_run(tmp_path: Path) -> None:
+    """`--artifact` of `call`, of a call as an agent, and of `tool run`: the same files, answers and exit codes."""
+    tools = write_toolset(tmp_path / "files", {"read": (READING, {}), "echo": (ECHO, {})})
+    (tmp_path / "big.bin").write_bytes(b"x" * 3_000_000)
+    (tmp_path / "one.txt").write_text("1")
+    agents = tmp_path / "parrot.yaml"
+    agents.write_text(_AGENT.replace("_str_binary: echo", "_str_binary: read"))
+    given = [f"--artifact={name}={tmp_path / file}" for name, file in (("doc", "big.bin"), *[("more", "one.txt")] * 2)]
+    async with running_mesh([tools], agents=[agents]) as mesh:
+        one_run = ["tool", "run", str(tools), "--tool=read"]
+        for command in (["call", "read"], ["call", "repeat_after_me", "--agent", "parrot"], one_run):
+            done = await mesh.toolmesh(*command, *given)
+            assert (done.code, done.stdout) == (0, "big.bin 3000000, one.txt 1, one.txt 1\n"), done
+        for command in (["call", "read"], one_run):
+            for wrong, said in [
+                (f"doc={tmp_path}/nothing", "No such file"),
+                (f"dco={tmp_path}/one.txt", "parameters that take files: doc, more"),
+                ("doc", "has no `=`"),
+            ]:
+                refused = await mesh.toolmesh(*command, "--artifact", wrong)
+                assert (refused.code, refused.stdout) == (2, ""), refused
+                assert said in refused.stderr
 
 
 async def test_a_saved_tool_is_told_where_up_runs(tmp_path: Path) -> None:
@@ -289,7 +315,7 @@ async def test_every_mistake_in_a_manifest_is_told_once(tmp_path: Path) -> None:
     async with running_mesh([tools], workers=2) as mesh:
         assert "1 tool in pool default" in mesh.ready_line
         assert sum("timeout_seconds" in line for line in mesh.progress) == 1, mesh.progress
-        assert "timeout_seconds" in (await mesh.toolmesh("tools", "list")).stdout
+        assert "timeout_seconds" in (await mesh.toolmesh("tools", "list")).stderr
 
 
 async def test_a_second_ctrl_c_does_not_wait_for_calls(tmp_path: Path) -> None:

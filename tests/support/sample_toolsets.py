@@ -90,6 +90,28 @@ if __name__ == "__main__":
 '''
 
 
+READING = '''
+from toolmesh_sdk import Artifact, SandboxToolContextFacade, ToolResult, tool_cli
+
+
+def read(doc: Artifact, more: list[Artifact], ctx: SandboxToolContextFacade) -> ToolResult:
+    """Count the bytes of files.
+
+    Args:
+        doc: A file.
+        more: More files.
+    """
+    files = [doc, *more]
+    return ToolResult.ok(", ".join(f"{one.filename} {len(one.as_bytes())}" for one in files))
+
+
+cli = tool_cli(read)
+
+if __name__ == "__main__":
+    cli()
+'''
+
+
 def write_toolset(folder: Path, tools: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Path:
     """Writes a toolset: for each tool its Python source and its manifest keys; returns the folder."""
     folder.mkdir(parents=True)

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from toolmesh_cli.call import show_status
 from toolmesh_cli.call_output import (
     exit_code_of_result,
     failure_document,
@@ -15,7 +16,7 @@ from toolmesh_cli.call_output import (
 from toolmesh_cli.failures import Failure
 from toolmesh_cli.terminal import Terminal
 from toolmesh_client.result import CallResult
-from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome
+from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Status, StatusState
 from toolmesh_contracts.errors import ErrorCode
 
 _ERROR = ErrorInfo(code=ErrorCode.TOOL_ERROR, message="no such city", hint="try Oslo")
@@ -99,3 +100,22 @@ def test_the_json_document_has_the_same_keys_however_a_call_ends() -> None:
     assert failed.keys() >= _KEYS
     assert ok["data"] == {"a": 1}
     assert failed["error"]["code"] == "TOOL_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("text", "progress", "shown"),
+    [
+        ("reading", None, "w  reading"),
+        ("reading", 0.254, "w  25% reading"),
+        ("50%", 0.5, "w  50%"),
+        ("", 1.0, "w  100%"),
+    ],
+)
+def test_a_status_says_how_far_the_tool_is(text: str, progress: float | None, shown: str) -> None:
+    """Its percentage comes before its text, once."""
+    stream = io.StringIO()
+    status = Status(
+        invocation="id", attempt=1, seq=1, state=StatusState.PROGRESS, worker="w", text=text, progress=progress, at_ms=1
+    )
+    show_status(status, Terminal(stream, {}))
+    assert stream.getvalue() == f"{shown}\n"

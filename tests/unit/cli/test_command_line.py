@@ -9,6 +9,7 @@ from tests.support.running_mesh import run_toolmesh
 _COMMANDS = (
     ["up"],
     ["call"],
+    ["result"],
     ["tools"],
     ["tools", "list"],
     ["tool"],
@@ -65,6 +66,14 @@ async def test_wrong_usage_is_one_error_with_a_hint(arguments: list[str]) -> Non
     assert rest[0].endswith("--help")
 
 
+async def test_a_missing_value_leads_to_the_help_of_its_command() -> None:
+    """Not to that of the whole program."""
+    ended = await run_toolmesh("tool", "init", "x", "--style")
+
+    assert ended.code == 2
+    assert ended.stderr.splitlines()[1:] == ["hint: see: toolmesh tool init --help"]
+
+
 @pytest.mark.parametrize("arguments", [[], ["tools"], ["tool"], ["config"]])
 async def test_a_bare_command_shows_its_help(arguments: list[str]) -> None:
     """And counts as wrong usage, for scripts."""
@@ -96,6 +105,7 @@ async def test_up_needs_tools() -> None:
         ("toolmesh to", {"tool", "tools"}),
         ("toolmesh tool ", {"init", "run", "validate", "schema"}),
         ("toolmesh call x", set()),
+        ("toolmesh up --durability ", {"fast", "durable"}),
     ],
 )
 async def test_a_shell_completes_commands_and_is_silent_where_it_knows_nothing(

@@ -137,6 +137,20 @@ def test_an_old_bubblewrap_is_warned_of_unless_it_has_the_backport(
     assert sandbox.is_vulnerable(version, changes) is vulnerable
 
 
+def test_an_old_bubblewrap_that_came_with_toolmesh_is_no_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could act on it; one that an operator chose can be replaced."""
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho bubblewrap 0.11.0\n")
+    old.chmod(0o755)
+    assert sandbox.check_bwrap(SandboxSettings(bwrap=old)).state is State.WARNING
+    monkeypatch.setattr(sandbox, "find_bwrap", lambda _configured, _base: old)
+    shipped = sandbox.check_bwrap(SandboxSettings())
+    assert shipped.state is State.OK
+    assert "CVE-2026-87766" in shipped.detail
+
+
 async def test_a_sandbox_that_cannot_be_had_is_told_by_profile(tmp_path: Path) -> None:
     """`prlimit-only` can't promise `restrictive`; and a bubblewrap that is not there is named."""
     weak = SandboxSettings(mode=Mode.PRLIMIT_ONLY)

@@ -70,3 +70,10 @@ def test_a_terminal_that_was_closed_stops_no_work() -> None:
                 with pytest.raises(OutputLostError):
                     terminal.line("lost")
             terminal.line("dropped")
+
+
+def test_only_a_terminal_ends_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe or a file takes lines of any length, whatever COLUMNS says."""
+    monkeypatch.setenv("COLUMNS", "60")
+    assert Terminal(_TerminalStream()).width == 60
+    assert Terminal(io.StringIO()).width is None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from toolmesh_cli.exit_codes import USAGE, exit_code_of
 from toolmesh_cli.tool_artifacts import bind_artifacts
 from toolmesh_cli.tool_settings import Settings, read_settings
 from toolmesh_contracts.envelopes.catalog import ArtifactParameter
@@ -17,8 +18,12 @@ PARAMETERS = {
 }
 
 
-def test_files_are_bound_and_their_names_filled_in() -> None:
+def test_files_are_bound_and_their_names_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One, a list, and a list of objects; an argument that is given stays."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    for name in ("a/one.txt", "two.txt", "x=y.txt", "r.csv"):
+        (tmp_path / name).touch()
     given = ["doc=a/one.txt", "docs=two.txt", "docs=x=y.txt", "rows=r.csv"]
     arguments, files = bind_artifacts(given, PARAMETERS, b'{"n": 1, "doc": "named.txt"}')
 
@@ -48,13 +53,22 @@ def test_without_files_the_arguments_stay_as_they_were_written() -> None:
         (["doc="], "has no `=`"),
         (["city=a.txt"], "takes no file there"),
         (["doc=a", "doc=b"], "is given 2 times"),
+        (["doc=a", "docs=missing.txt"], "can't read --artifact docs=missing.txt: No such file"),
+        (["doc=."], "--artifact doc=.: "),
+        (["doc=/dev/null"], "that is no plain file"),
     ],
 )
-def test_files_that_have_no_place_are_refused(given: list[str], said: str) -> None:
-    """Each with what would do."""
+def test_files_that_have_no_place_are_refused(
+    given: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each with what would do, and as a mistake of the command line."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
     with pytest.raises(ToolmeshError, match=said) as caught:
         bind_artifacts(given, PARAMETERS, b"{}")
     assert caught.value.hint
+    assert exit_code_of(caught.value.code) == USAGE
 
 
 def test_settings_come_from_a_text_or_a_file(tmp_path: Path) -> None:

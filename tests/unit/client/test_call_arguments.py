@@ -84,8 +84,13 @@ SCHEMA = b'{"type":"object","properties":{"city":{},"day":{},"map":{}},"required
 def test_missing_arguments_are_named() -> None:
     """The message names every missing argument, so that a model can repair the call in one step."""
     entry = catalog_entry("get_forecast", parameters=msgspec.Raw(SCHEMA))
-    with pytest.raises(InvalidArgumentsError, match="requires city, map, which the call lacks"):
+    with pytest.raises(InvalidArgumentsError, match="requires city, map, which the call lacks") as caught:
         check_required_arguments(b'{"day": null}', (), entry)
+    assert caught.value.message.endswith("lacks")
+    assert caught.value.hint == "it takes: city, day, map"
+    with pytest.raises(InvalidArgumentsError) as caught:
+        check_required_arguments(b'{"day": 1, "ctiy": "x", "zzz": 1}', ["map"], entry)
+    assert caught.value.message.endswith("lacks; unknown: 'ctiy' (did you mean 'city'?), 'zzz'")
 
 
 def test_a_file_counts_as_an_argument() -> None:

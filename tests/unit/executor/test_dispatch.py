@@ -222,3 +222,20 @@ async def test_one_agent_can_be_called_from_its_file_alone(tmp_path: Path) -> No
         assert (await dispatcher.dispatch("weather_agent", "city_forecast", b"{}", setup.token("*"))).ok
         with pytest.raises(ConfigError, match=r"broken\.yaml"):
             agent_dispatcher("other_agent", files, client, verifier, environment)
+
+
+async def test_a_tool_that_was_left_out_is_told_with_the_reason(tmp_path: Path) -> None:
+    """An unset variable is named where the tool is called, not only where the file is checked."""
+    (tmp_path / "agent.yaml").write_text(AGENT)
+    loaded = load_agents([tmp_path / "agent.yaml"], NAMESPACE, {})
+    async with memory_mesh(tmp_path, {"get_forecast": echo}) as (_, client, _):
+        issuer = DevelopmentIssuer(tmp_path / "keys")
+        verifier = TokenVerifier(keys=issuer.issuer_public_keys(), namespace=NAMESPACE, issuer=ISSUER_NAME)
+        dispatcher = Dispatcher(build_registry(loaded.agents.values()), client, verifier)
+        token = issuer.token("ada", (INVOKE,), audience=NAMESPACE)
+        result = await dispatcher.dispatch("weather_agent", "city_forecast", b"{}", token)
+        assert code_of(result) is ErrorCode.INVALID_CONFIGURATION
+        assert result.message.startswith("agent 'weather_agent' has to do without tool 'city_forecast': ")
+        assert "PASSWORD" in result.message
+        unknown = await dispatcher.dispatch("weather_agent", "city_forecats", b"{}", token)
+        assert code_of(unknown) is ErrorCode.TOOL_NOT_FOUND

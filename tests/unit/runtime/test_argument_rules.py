@@ -114,6 +114,8 @@ def test_every_missing_argument_is_named_at_once() -> None:
     schema = {**SCHEMA, "required": ["text", "whole"]}
     assert refusal({}, schema).message == "tool: missing required arguments text, whole"
     assert refusal({"text": "x"}, schema).message == "tool: missing required argument whole"
+    misspelt = "tool: missing required argument whole; unknown: 'wohle' (did you mean 'whole'?)"
+    assert refusal({"text": "x", "wohle": 1}, schema).message == misspelt
     assert refusal({"text": "x"}, schema, strict=True).message == "tool: missing required argument whole"
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from toolmesh_client.errors import InvalidArgumentsError
+from toolmesh_contracts.argument_names import unknown_arguments
 from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, CatalogEntry
 from toolmesh_contracts.errors import MalformedMessageError
 from toolmesh_contracts.wire import check_json_object
@@ -65,24 +66,30 @@ def check_required_arguments(arguments: bytes, artifacts: Collection[str], entry
     """
     if entry.profile == DECLARED_PROFILE:
         return
-    required = _required_names(entry.parameters)
+    required, known = _names(entry.parameters)
     if not required:
         return
-    given = {*_NAMES_ONLY.decode(arguments), *(name.partition("[")[0] for name in artifacts)}
+    given = dict.fromkeys((*_NAMES_ONLY.decode(arguments), *(name.partition("[")[0] for name in artifacts)))
     missing = [name for name in required if name not in given]
     if missing:
         shown = ", ".join(missing[:_SHOWN_NAMES])
+        unknown = unknown_arguments(given, (*known, *required), missing)
         raise InvalidArgumentsError(
-            f"tool {entry.tool!r} requires {shown}, which the call lacks",
-            hint=f"`toolmesh tools list --json` shows the parameters of {entry.tool}",
+            f"tool {entry.tool!r} requires {shown}, which the call lacks" + (f"; {unknown}" if unknown else ""),
+            hint=f"it takes: {', '.join(known[:_SHOWN_NAMES] or required[:_SHOWN_NAMES])}",
         )
 
 
-def _required_names(schema: msgspec.Raw) -> list[str]:
-    """Return the schema's required names; none if it can't be read, then the tool itself decides."""
+def _names(schema: msgspec.Raw) -> tuple[list[str], list[str]]:
+    """Return the schema's required names and all names; none if it can't be read, then the tool itself decides."""
     try:
         document: Any = msgspec.json.decode(schema)
     except (msgspec.DecodeError, RecursionError):
-        return []
-    required = document.get("required") if isinstance(document, dict) else None
-    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+        return [], []
+    if not isinstance(document, dict):
+        return [], []
+    required, properties = document.get("required"), document.get("properties")
+    return (
+        [name for name in required if isinstance(name, str)] if isinstance(required, list) else [],
+        list(properties) if isinstance(properties, dict) else [],
+    )

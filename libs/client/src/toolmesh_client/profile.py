@@ -33,7 +33,7 @@ __all__ = [
 
 PROFILE_NAME: Final = "client.json"
 _MAX_BYTES: Final = 256 * 1024
-_UP: Final = "start it with `toolmesh up`"
+_UP: Final = "start it with `toolmesh up --tools FOLDER`"
 
 
 class DevelopmentTokens(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="development"):

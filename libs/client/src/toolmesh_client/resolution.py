@@ -38,7 +38,7 @@ def _tools_hint(tool: str, served: ToolsByPool, catalog: ToolsByPool) -> str:
         return f"pool {', '.join(elsewhere)} serves it"
     names = sorted({name for tools in served.values() for name in tools})
     if not names:
-        return "no worker serves any tool; start one, for example with `toolmesh up`"
+        return "no worker serves any tool; start one, for example with `toolmesh up --tools FOLDER`"
     near = difflib.get_close_matches(tool[:128], names, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else "`toolmesh tools list` shows what is served"
 

@@ -97,7 +97,8 @@ def development_tokens(folder: Path, subject: str, scopes: tuple[str, ...], *, n
             return DevelopmentIssuer(folder).token(subject, scopes, audience=namespace)
         except IdentityError as error:
             raise CallNotSignedInError(
-                f"no token can be made: {error.message}", hint="start `toolmesh up`, which makes the keys"
+                f"no token can be made: {error.message}",
+                hint="`toolmesh up --tools FOLDER` makes the keys",
             ) from error
 
     return mint

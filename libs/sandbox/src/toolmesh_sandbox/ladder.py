@@ -1,6 +1,8 @@
 """The ladder of what a machine can give, from everything down to kernel limits alone."""
 
 import enum
+from collections.abc import Mapping
+from typing import Final
 
 
 class Level(enum.IntEnum):
@@ -21,3 +23,18 @@ class Level(enum.IntEnum):
     FILTER_ONLY = 3
     LIMITS_ONLY = 4
     NOTHING = 5
+
+    @property
+    def meaning(self) -> str:
+        """What a worker of this level enforces, in one line."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final[Mapping[Level, str]] = {
+    Level.FULL: "namespaces, a fresh /proc, a system call filter and limits",
+    Level.USER_NAMESPACES_LEFT: "the same, but only the filter keeps a tool from making user namespaces",
+    Level.NO_PROC: "the same, with an empty /proc",
+    Level.FILTER_ONLY: "a system call filter and limits; the host's files and processes are in sight",
+    Level.LIMITS_ONLY: "limits; the host's files and processes are in sight",
+    Level.NOTHING: "nothing",
+}

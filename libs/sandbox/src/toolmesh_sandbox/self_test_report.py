@@ -79,8 +79,9 @@ class SelfTestReport:
             said = [f"sandbox mode {self.mode}: refused", f"  {self.error}"]
             said += [f"  missing: {self.missing}"] if self.missing else []
             return said + ([f"  to do: {self.hint}"] if self.hint else [])
-        level = "?" if self.level is None else f"{int(self.level)} ({self.level.name})"
-        said = [f"sandbox mode {self.mode}: level {level}, floor {int(self.floor)} ({self.floor.name})"]
+        level = "?" if self.level is None else _explained(self.level)
+        said = [f"sandbox mode {self.mode}: level {level}"]
+        said.append(f"  the higher a level, the less it protects; workers accept at most {_explained(self.floor)}")
         said += [f"  {self.program}"] if self.program else []
         for profile in self.profiles:
             said.append(f"  {profile.profile}:")
@@ -89,3 +90,7 @@ class SelfTestReport:
                 text = "; missing: ".join(part for part in (promise.found, promise.missing) if part)
                 said.append(f"    {promise.name}: {mark}{f' ({text})' if text else ''}")
         return said
+
+
+def _explained(level: Level) -> str:
+    return f"{int(level)}, {level.name}: {level.meaning}"

@@ -132,7 +132,8 @@ class AgentTools:
                         source=tool.place,
                         tool=f"{self.agent}/{tool.exposed_name}",
                         code=ErrorCode.TOOL_NOT_AVAILABLE if unserved else error.code,
-                        message=str(error),
+                        # Before the workers have published theirs, a hint would only mislead.
+                        message=str(error) if catalog else error.message,
                         unserved=tool.remote_name if unserved else "",
                     )
                 )

@@ -105,8 +105,10 @@ def show_status(status: Status, terminal: Terminal) -> None:
     """Write one status as a line."""
     started = status.state is StatusState.STARTED and not status.text
     text = "started" if started else visible(status.text).replace("\n", " ")
-    done = "" if status.progress is None else f"{status.progress:.0%} "
-    terminal.line(f"{terminal.paint(status.worker, Colour.FAINT)}  {done}{text}".rstrip())
+    done = "" if status.progress is None else f"{status.progress:.0%}"
+    # The SDK's text is the percentage itself where a tool gives no other.
+    shown = " ".join(part for part in (done, text if text != done else "") if part)
+    terminal.line(f"{terminal.paint(status.worker, Colour.FAINT)}  {shown}".rstrip())
 
 
 async def _save(

@@ -32,7 +32,7 @@ Examples:
 Variables such as ${TOKEN} are filled in from the environment, as the services do."""
 )
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="The files.", metavar="FILE...", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(help="The files.", metavar="FILE", show_default=False)],
     kind: Annotated[
         str | None,
         typer.Option(

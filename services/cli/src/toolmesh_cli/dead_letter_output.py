@@ -51,7 +51,7 @@ def list_lines(found: Sequence[KeptLetter], terminal: Terminal) -> list[str]:
     """Return a table of letters."""
     if not found:
         return ["there are no dead letters"]
-    lines = table([("ID", "AT", "CODE", "TOOL", "USER", "REASON"), *(_row(kept) for kept in found)])
+    lines = table([("ID", "AT", "CODE", "TOOL", "USER", "REASON"), *(_row(kept) for kept in found)], terminal.width)
     lines[0] = terminal.paint(lines[0], Colour.STRONG)
     return lines
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -10,7 +11,7 @@ from typer.exceptions import TyperException
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.command_running import run_command
-from toolmesh_cli.completion import tool_names
+from toolmesh_cli.completion import one_of, tool_names
 from toolmesh_cli.config_app import config_app
 from toolmesh_cli.dead_app import dead_app
 from toolmesh_cli.options import (
@@ -105,10 +106,16 @@ def up(
         typer.Option(
             help="fast: queued calls survive the death of any process; durable: a power cut too, but slower.",
             metavar="fast|durable",
+            autocompletion=one_of("fast", "durable"),
         ),
     ] = None,
     sandbox: Annotated[
-        str, typer.Option(help="bwrap, or prlimit-only (limits, no isolation of files).", metavar="MODE")
+        str,
+        typer.Option(
+            help="bwrap, or prlimit-only (limits, no isolation of files).",
+            metavar="MODE",
+            autocompletion=one_of("bwrap", "prlimit-only"),
+        ),
     ] = "bwrap",
     allow_unsandboxed: AllowUnsandboxed = False,
 ) -> int:
@@ -306,10 +313,23 @@ def _flush() -> int:
 def _report_usage(error: TyperException) -> int:
     from toolmesh_cli.terminal import Terminal
 
+    # An option that lacks its value comes without a context.
     context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "toolmesh"
+    path = context.command_path if context is not None else _command_path(sys.argv[1:])
     Terminal.stderr().error("USAGE", error.format_message(), hint=f"see: {path} --help")
     return exit_codes.USAGE
+
+
+def _command_path(words: Sequence[str]) -> str:
+    """Return the command that a command line names."""
+    command: object = typer.main.get_command(app)
+    path = ["toolmesh"]
+    for word in words:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        path.append(word)
+    return " ".join(path)
 
 
 def _report(error: BaseException) -> int:

@@ -82,7 +82,7 @@ def _refuse_left_over(folder: Path) -> None:
         raise ToolmeshError(
             f"no toolmesh is running here: the last one in {folder} ended without cleaning up",
             code=ErrorCode.BROKER_UNREACHABLE,
-            hint="start it with `toolmesh up`",
+            hint="start it with `toolmesh up --tools FOLDER`",
         )
 
 

@@ -69,8 +69,11 @@ class MeshListing:
 
 def describe_problem(problem: ToolProblem, workers: tuple[str, ...]) -> str:
     """Return one line for a person about what could not be loaded."""
-    place = ": ".join(part for part in (problem.source, problem.tool) if part)
-    return f"{place}: {problem.message} [{problem.code}] on {', '.join(workers)}"
+    # A message that begins with the file and its line needs no second mention.
+    source = "" if problem.message.startswith(problem.source) else problem.source
+    place = ": ".join(part for part in (source, problem.tool) if part)
+    told = f"{place}: {problem.message}" if place else problem.message
+    return f"{told} [{problem.code}] on {', '.join(workers)}"
 
 
 async def read_listing(client: Client) -> MeshListing:

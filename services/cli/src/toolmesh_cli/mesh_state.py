@@ -41,5 +41,5 @@ def read_state(data_folder: Path) -> MeshState:
         raise ToolmeshError(
             f"no mesh was started in {data_folder}: {path} can't be used",
             code=ErrorCode.BROKER_UNREACHABLE,
-            hint="start it with `toolmesh up`",
+            hint="start it with `toolmesh up --tools FOLDER`",
         ) from error

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
@@ -63,6 +64,11 @@ class Terminal:
         """Return the place for results."""
         return cls(sys.stdout)
 
+    @property
+    def width(self) -> int | None:
+        """Characters of a line; None where no terminal ends it. The variable COLUMNS overrides the terminal's own."""
+        return shutil.get_terminal_size().columns if self._stream.isatty() else None
+
     def paint(self, text: str, colour: Colour) -> str:
         """Return `text` in the colour, or unchanged where there are no colours."""
         return f"{colour.value}{text}{_RESET}" if self._colour else text
@@ -92,6 +98,10 @@ class Terminal:
     def warning(self, text: str) -> None:
         """Write what is odd but stops nothing."""
         self.line(f"{self.paint('warning:', Colour.WARNING)} {visible(text)}")
+
+    def problem(self, text: str) -> None:
+        """Write what is missing because of an error elsewhere."""
+        self.line(f"{self.paint('problem:', Colour.BAD)} {visible(text)}")
 
     def error(self, code: str, message: str, hint: str = "") -> None:
         """Write an error and, if there is one, what to do next."""

@@ -130,7 +130,7 @@ def validate(
         list[Path],
         typer.Argument(
             help="Toolset folders, agent folders, folders of them, manifests or programs.",
-            metavar="FOLDER...",
+            metavar="FOLDER",
             show_default=False,
         ),
     ],

@@ -44,6 +44,7 @@ def run_init(place: Path, style: str, language: str) -> int:
     for path in written:
         stderr.step("wrote", str(path))
     folder = shlex.quote(str(place))
+    stderr.line("next:")
     if language == "go":
         stdout.line(f"(cd {folder} && go build -o {place.name} .)")
     tool, arguments = place.name, '{"name": "Ada"}'

@@ -11,12 +11,10 @@ from toolmesh_cli.columns import table
 from toolmesh_cli.mesh_connection import connect_to_mesh
 from toolmesh_cli.mesh_listing import ListedTool, MeshListing, describe_problem, read_listing
 from toolmesh_cli.terminal import Colour, Terminal, visible
-from toolmesh_contracts.envelopes.catalog import ToolProblem
 
 __all__ = ["listing_document", "listing_lines", "run_tools_list"]
 
 _SHORT_VERSION: Final = 8
-_DESCRIPTION_CHARACTERS: Final = 72
 
 
 async def run_tools_list(data_folder: Path | None, *, as_json: bool) -> int:
@@ -33,6 +31,9 @@ async def run_tools_list(data_folder: Path | None, *, as_json: bool) -> int:
     else:
         for line in listing_lines(listing, stdout):
             stdout.line(line)
+        stderr = Terminal.stderr()
+        for problem, workers in listing.problems().items():
+            stderr.problem(describe_problem(problem, workers))
     return exit_codes.OK
 
 
@@ -67,28 +68,20 @@ def listing_document(listing: MeshListing) -> dict[str, Any]:
 
 
 def listing_lines(listing: MeshListing, terminal: Terminal) -> list[str]:
-    """Return a table of the tools, then the problems."""
+    """Return a table of the tools; descriptions end where the terminal does."""
     tools = listing.tools()
-    if tools:
-        header = ("NAME", "POOL", "WORKERS", "VERSION", "DESCRIPTION")
-        lines = table([header, *(_row(tool) for tool in tools)])
-        lines[0] = terminal.paint(lines[0], Colour.STRONG)
-    else:
-        lines = ["no worker serves any tool"]
-    problems = [_problem_line(problem, workers, terminal) for problem, workers in listing.problems().items()]
-    return [*lines, "", *problems] if problems else lines
+    if not tools:
+        return ["no worker serves any tool"]
+    header = ("NAME", "POOL", "WORKERS", "VERSION", "DESCRIPTION")
+    lines = table([header, *(_row(tool) for tool in tools)], terminal.width)
+    lines[0] = terminal.paint(lines[0], Colour.STRONG)
+    return lines
 
 
 def _row(tool: ListedTool) -> tuple[str, ...]:
     version = tool.newest.version[:_SHORT_VERSION] + (f" (+{tool.versions - 1})" if tool.versions > 1 else "")
     first_line = next(iter(tool.newest.description.strip().splitlines()), "")
-    description = visible(first_line[:_DESCRIPTION_CHARACTERS])
-    return tool.newest.tool, tool.newest.pool, str(len(tool.workers)), version, description
-
-
-def _problem_line(problem: ToolProblem, workers: tuple[str, ...], terminal: Terminal) -> str:
-    label = terminal.paint("problem:", Colour.BAD)
-    return f"{label} {visible(describe_problem(problem, workers))}"
+    return tool.newest.tool, tool.newest.pool, str(len(tool.workers)), version, visible(first_line)
 
 
 def _parameters(tool: ListedTool) -> Any:

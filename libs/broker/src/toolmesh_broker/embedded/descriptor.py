@@ -68,7 +68,7 @@ def find_running(data_folder: Path) -> RunningBroker:
             )
     except (KeyError, TypeError):
         pass
-    raise BrokerNotRunningError(f"no broker runs in {data_folder}", hint="start one with: toolmesh up")
+    raise BrokerNotRunningError(f"no broker runs in {data_folder}", hint="start one with: toolmesh up --tools FOLDER")
 
 
 def write_descriptor(folder: DataFolder, broker: RunningBroker, server_pid: int) -> None:

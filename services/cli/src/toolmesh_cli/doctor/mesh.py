@@ -14,7 +14,7 @@ from toolmesh_contracts.errors import ToolmeshError
 
 __all__ = ["check_mesh", "listing_findings"]
 
-_UP = "start it with `toolmesh up`"
+_UP = "start it with `toolmesh up --tools FOLDER`"
 
 
 async def check_mesh(folder: Path) -> list[Finding]:

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 
 from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, ValidationError
 
+from toolmesh_contracts.argument_names import unknown_arguments
 from toolmesh_contracts.envelopes.catalog import ArtifactParameter
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_runtime.arguments.artifact_names import check_artifacts, with_artifact_names
@@ -114,7 +115,7 @@ class ArgumentRules:
             if not self.strict:
                 arguments = coerce_arguments(arguments, self.parameters)
                 arguments, notes = self._without_unknown(tool, arguments)
-            problems = self._missing(arguments) or self._problems(arguments)
+            problems = self._missing(arguments, sent) or self._problems(arguments)
         except (ValueError, RecursionError) as error:
             reason = str(error) if isinstance(error, NestingError) else _first_line(str(error)) or "nested too deep"
             raise InvalidArgumentsError(f"{tool}: the arguments can't be used: {reason}") from error
@@ -142,10 +143,14 @@ class ArgumentRules:
         names = ", ".join(list(known)[:50]) if isinstance(known, dict) else ""
         return f"it takes: {names}" if names else "it takes no arguments"
 
-    def _missing(self, arguments: Mapping[str, Any]) -> list[str]:
+    def _missing(self, arguments: Mapping[str, Any], sent: Mapping[str, Any]) -> list[str]:
         required = self.parameters.get("required")
         missing = [str(name) for name in required if name not in arguments] if isinstance(required, list) else []
-        return [f"missing required argument{'s' * (len(missing) > 1)} {', '.join(missing)}"] if missing else []
+        if not missing:
+            return []
+        unknown = unknown_arguments(sent, arguments, missing)
+        told = f"missing required argument{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        return [told, unknown] if unknown else [told]
 
     def _problems(self, arguments: dict[str, Any]) -> list[str]:
         if self._validator is None:
