@@ -27,6 +27,7 @@ from toolmesh_broker.errors import (
     PayloadTooLargeError,
     ServerTooOldError,
 )
+from toolmesh_broker.jetstream.callbacks import Callbacks
 from toolmesh_broker.jetstream.client_options import client_options, requires_tls
 from toolmesh_broker.jetstream.requests import Answer, PendingAnswer, RequestInbox
 from toolmesh_broker.jetstream.transport import GuardedTransport, TlsNotOfferedError
@@ -69,8 +70,8 @@ class Connection:
         self._last_error: Exception | None = None
         self._denied_subscriptions: set[str] = set()
         self._told: set[str] = set()
-        self._disconnect_callbacks: list[Callable[[], None]] = []
-        self._reconnect_callbacks: list[Callable[[], None]] = []
+        self._disconnected = Callbacks()
+        self._reconnected = Callbacks()
         self._unfinished: set[asyncio.Task[Any]] = set()
 
     @property
@@ -163,11 +164,11 @@ class Connection:
 
     def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` after every reconnect; the returned function ends that."""
-        return _registered(callback, self._reconnect_callbacks)
+        return self._reconnected.add(callback)
 
     def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` whenever the connection is lost; the returned function ends that."""
-        return _registered(callback, self._disconnect_callbacks)
+        return self._disconnected.add(callback)
 
     # -- messages
 
@@ -361,8 +362,7 @@ class Connection:
         if not self._closing and self._down_since is None:
             self._down_since = time.monotonic()
             _log.warning("broker connection lost, reconnecting", extra={"identity": self.identity})
-            for callback in list(self._disconnect_callbacks):
-                callback()
+            self._disconnected.call()
 
     async def _on_reconnected(self) -> None:
         down_s = time.monotonic() - (self._down_since or time.monotonic())
@@ -372,25 +372,13 @@ class Connection:
         self._told.clear()
         self._up.set()
         _log.info("broker reconnected", extra={"identity": self.identity, "down_s": round(down_s, 3)})
-        for callback in list(self._reconnect_callbacks):
-            callback()
+        self._reconnected.call()
 
     async def _on_closed(self) -> None:
         if not self._closing and not self._lost.done():
             _log.error("broker connection closed for good", extra={"identity": self.identity})
             self._lost.set_result(BrokerClosedError(self._unreachable("the connection was closed for good").message))
             self._up.set()
-
-
-def _registered(callback: Callable[[], None], callbacks: list[Callable[[], None]]) -> Callable[[], None]:
-    """Add a callback, and return what takes it away again."""
-    callbacks.append(callback)
-
-    def forget() -> None:
-        if callback in callbacks:
-            callbacks.remove(callback)
-
-    return forget
 
 
 def _server_version(client: Client) -> str:
