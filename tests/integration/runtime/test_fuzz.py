@@ -3,7 +3,7 @@
 import pytest
 from tests.load.fuzz.run import fuzz, report
 
-CASES = 60
+CASES = 40
 SEED = 1
 
 

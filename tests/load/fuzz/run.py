@@ -1,6 +1,7 @@
 """One fuzz run: a broker, one real worker process, the cases of a seed, and a census before and after."""
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -171,9 +172,15 @@ def _growth(memory: Sequence[int]) -> list[str]:
 
 
 def _complaints(log: Path) -> list[str]:
-    """What the worker itself says went wrong with it."""
-    lines = log.read_text(errors="replace").splitlines()
-    return [f"the worker's log: {line[:4000]}" for line in lines if "Traceback" in line or '"level":"error"' in line]
+    """What the worker itself says went wrong with it: errors in its log, and what is no line of it."""
+    return [f"the worker's log: {line[:4000]}" for line in log.read_text(errors="replace").splitlines() if _bad(line)]
+
+
+def _bad(line: str) -> bool:
+    try:
+        return json.loads(line)["level"] in {"error", "critical"}
+    except (ValueError, KeyError, TypeError):
+        return True
 
 
 def _tell(findings: Findings) -> None:
