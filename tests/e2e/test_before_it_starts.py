@@ -39,7 +39,7 @@ async def test_without_a_mesh_commands_say_how_to_start_one(tmp_path: Path, comm
     assert ended.code == 3
     assert ended.stdout == ""
     assert "error [BROKER_UNREACHABLE]" in ended.stderr
-    assert "hint: start it with `toolmesh up`" in ended.stderr
+    assert "hint: start it with `toolmesh up --tools FOLDER`" in ended.stderr
 
 
 @pytest.mark.requirement("tool:mistakes")

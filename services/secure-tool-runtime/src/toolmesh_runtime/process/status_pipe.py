@@ -12,9 +12,9 @@ from typing import Any, Final
 __all__ = ["OnStatus", "StatusLines", "status_pipe"]
 
 _PIPE_BYTES: Final = 1 << 20
-_READ_BYTES: Final = 1 << 16
+_READ_BYTES: Final = 1 << 13
 _PAUSE_S: Final = 0.05
-_LINES_AT_ONCE: Final = 256
+_LINES_AT_ONCE: Final = 4096
 _MAX_LINE_BYTES: Final = 1 << 16
 _MAX_TEXT: Final = 4096
 _LINE_START: Final = b'{"status":'
@@ -27,7 +27,8 @@ class StatusLines:
     """Splits the FIFO's bytes into statuses, each a text and a progress or None.
 
     A line over 64 KiB, or one that is no JSON, is dropped; a whole line glued to the rest of a cut one is kept. Of what
-    comes at once only the last 256 lines are looked at: reading all of a flood would take the worker from other calls.
+    comes at once only the last 4,096 lines are looked at: reading all that a flood left would take the worker from other
+    calls.
     """
 
     def __init__(self) -> None:
@@ -81,19 +82,16 @@ def status_pipe(path: Path, on_status: OnStatus) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         paused: asyncio.TimerHandle | None = None
 
-        def drain() -> bool:
-            try:
-                data = os.read(descriptor, _READ_BYTES)
-            except BlockingIOError:
-                return False
-            for text, progress in lines.feed(data):
-                on_status(text, progress)
-            return len(data) == _READ_BYTES
+        def drain(most: int) -> None:
+            with contextlib.suppress(BlockingIOError):
+                for text, progress in lines.feed(os.read(descriptor, most)):
+                    on_status(text, progress)
 
         def readable() -> None:
             nonlocal paused
-            drain()
-            # A flood, even in small pieces, must not take the loop from other calls; few statuses go out anyway.
+            drain(_READ_BYTES)
+            # A flood, even in small pieces, must not take the loop from other calls. What is not read yet waits in the
+            # pipe; few statuses go out anyway.
             loop.remove_reader(descriptor)
             paused = loop.call_later(_PAUSE_S, loop.add_reader, descriptor, readable)
 
@@ -104,8 +102,6 @@ def status_pipe(path: Path, on_status: OnStatus) -> Iterator[None]:
             if paused is not None:
                 paused.cancel()
             loop.remove_reader(descriptor)
-            for _ in range(2 * _PIPE_BYTES // _READ_BYTES):
-                if not drain():
-                    break
+            drain(2 * _PIPE_BYTES)
     finally:
         os.close(descriptor)
