@@ -27,8 +27,7 @@ class StatusLines:
     """Splits the FIFO's bytes into statuses, each a text and a progress or None.
 
     A line over 64 KiB, or one that is no JSON, is dropped; a whole line glued to the rest of a cut one is kept. Of what
-    comes at once only the last 4,096 lines are looked at: reading all that a flood left would take the worker from other
-    calls.
+    comes at once only the last 4,096 lines are looked at: all that a flood left would take the worker from other calls.
     """
 
     def __init__(self) -> None:
