@@ -139,6 +139,17 @@ async def test_a_new_start_takes_the_last_port_again_unless_another_program_has_
             assert server.url.startswith("nats://127.0.0.1:")
 
 
+async def test_a_port_that_is_taken_at_the_last_moment_is_no_reason_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program may get it after it was found free."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        monkeypatch.setattr("toolmesh_broker.embedded.server.free_last_port", lambda _folder: taken)
+        async with embedded_broker(tmp_path / "broker") as server:
+            assert server.url != f"nats://127.0.0.1:{taken}"
+
+
 async def test_a_crash_is_told_and_healed_by_a_restart(tmp_path: Path) -> None:
     """Kill -9 of the server ends wait_exited with the signal; restart brings it back on the same port."""
     async with embedded_broker(tmp_path / "broker") as server:

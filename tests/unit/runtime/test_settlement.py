@@ -7,6 +7,7 @@ from tests.support.signed_calls import Delivered, invocation
 from toolmesh_broker.errors import BrokerTimeoutError
 from toolmesh_broker.memory.broker import MemoryBroker
 from toolmesh_broker.memory.hub import MemoryHub
+from toolmesh_broker.results import StoredResults
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.outcome import failed_result
@@ -24,7 +25,7 @@ class Forgotten(Delivered):
 
 
 async def test_acknowledgement_that_nobody_answers_is_not_tried_again() -> None:
-    """The adapter has repeated it for 15 s by then; the next delivery of the call is acknowledged at once."""
+    """The adapter has repeated it for 15 s by then; the next delivery, here or elsewhere, is answered by the same result."""
     async with MemoryHub.running("test") as hub:
         settlement = Settlement(MemoryBroker(hub, "worker"), "me", WorkerMetrics())
         call = invocation()
@@ -33,3 +34,6 @@ async def test_acknowledgement_that_nobody_answers_is_not_tried_again() -> None:
         await settlement.settle(delivery, call, result, settlement.sender(call, 1))
         assert delivery.settled == ["ack"]
         assert await settlement.is_settled(call)
+        stored = await StoredResults(MemoryBroker(hub, "another")).read(call.pool, call.id)
+        assert stored is not None
+        assert stored.message == "it failed"

@@ -37,6 +37,15 @@ def test_a_tree_that_nobody_asked_for_in_a_day_goes(tmp_path: Path, base: Path) 
         assert (young / "young").read_text() == "young"
 
 
+def test_a_stray_file_stops_nobody(tmp_path: Path, base: Path) -> None:
+    """What no publisher made is left alone."""
+    old = _published(tmp_path, base, "old", aged=True)
+    (base / "published" / "notes~").write_text("x")
+    with using_published(base):
+        assert not old.exists()
+        assert (base / "published" / "notes~").exists()
+
+
 def test_asking_for_a_tree_keeps_it(tmp_path: Path, base: Path) -> None:
     """A tree that is published again counts as new."""
     _published(tmp_path, base, "used", aged=True)

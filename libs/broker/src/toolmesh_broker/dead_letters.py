@@ -10,6 +10,7 @@ from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.task import DeadLetter
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.headers import SCHEMA, SIGNATURE, TOKEN
+from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_contracts.wire import decode, encode, schema_name
 
 __all__ = ["DeadLetters", "KeptLetter", "bury"]
@@ -54,12 +55,14 @@ async def bury(
         body=None if invocation is not None else delivery.body[:_KEPT_BODY_BYTES],
         headers={name: value for name, value in delivery.headers.items() if name.lower() not in _SECRET_HEADERS},
     )
-    identity = invocation.id if invocation is not None else f"unknown-{delivery.sequence}"
+    # A direct call was in no stream.
+    place = str(delivery.sequence) if delivery.sequence else new_invocation_id()
+    identity = invocation.id if invocation is not None else f"unknown-{place}"
     await broker.append(
         broker.subjects.dead_stream(pool),
         broker.subjects.dead_letter(pool, identity),
         encode(letter),
-        message_id=f"dead.{delivery.stream}.{delivery.sequence}",
+        message_id=f"dead.{delivery.stream}.{place}",
         headers={SCHEMA: schema_name(DeadLetter)},
     )
     await delivery.term(f"{code}: {reason}")

@@ -106,13 +106,12 @@ class Supervisor:
 
     async def run(self) -> None:
         """Look after the call until its deadline, and end it then; to be cancelled once it has its result."""
-        if await self._ended_by(self._deadline):
+        if await self._ended_by(self._deadline + self._patience.grace_s):
             return
-        # Without a connection no result is on its way, and nobody can be asked.
-        if not self._broker.connected:
-            self._end_unknown("it can't be reached")
-        elif not await self._ended_by(self._deadline + self._patience.grace_s):
+        if self._broker.connected:
             await self._ask_how_it_ended()
+        else:
+            self._end_unknown("it can't be reached")
 
     async def _ended_by(self, when: float) -> bool:
         try:

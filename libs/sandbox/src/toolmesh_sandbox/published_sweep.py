@@ -39,6 +39,6 @@ def using_published(base: Path) -> Iterator[None]:
 
 def _sweep(shelves: Path, before: float) -> None:
     """Remove the trees that were last asked for before that time, and what was never finished."""
-    for tree in (tree for shelf in shelves.iterdir() if shelf.name != _LOCK for tree in shelf.iterdir()):
+    for tree in (tree for shelf in shelves.iterdir() if shelf.is_dir() for tree in shelf.iterdir()):
         if is_staging(tree) or tree.lstat().st_mtime < before:
             remove_tree(tree)

@@ -41,7 +41,7 @@ _NOT_RUN: Final = frozenset(
         ErrorCode.TOOL_NOT_AVAILABLE,
     }
 )
-"""Ends of a call that no worker ran and none put aside."""
+"""Ends of a call of which no run is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +126,15 @@ async def run_dead_requeue(options: RequeueOptions) -> int:
 async def _requeue(options: RequeueOptions) -> int:
     stdout, stderr = Terminal.stdout(), Terminal.stderr()
     async with _letters_of(options.data_folder) as letters:
-        kept, *_ = await letters.find(options.identity)
+        found = await letters.find(options.identity)
+        kept = found[0]
         result = await interruptible(_call(kept, options, stderr))
         if kept_back := _not_run(result):
-            stderr.warning("the call did not run; its dead letter stays")
+            stderr.warning("no run of the call is known of, so its dead letter stays; before you requeue it again, see")
+            stderr.warning(f"what the tool did: `toolmesh result {result.invocation}` tells more")
         else:
-            await letters.drop(kept)
+            for letter in found:
+                await letters.drop(letter)
     if options.as_json:
         print_json(result_document(result, {}) | {"requeued_from": kept.id, "letter_kept": kept_back}, stdout)
         if result.error is not None:

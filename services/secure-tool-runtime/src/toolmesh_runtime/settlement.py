@@ -70,9 +70,12 @@ class Settlement:
             self._settled.popitem(last=False)
 
         async def acknowledge() -> None:
-            # A broker that was killed may have forgotten the delivery and never answers; trying on would keep the slot.
-            with contextlib.suppress(BrokerTimeoutError):
+            try:
                 await delivery.ack()
+            except BrokerTimeoutError:
+                # A broker that was killed may have forgotten the delivery and never answers; trying on would keep the
+                # slot. The call may come again, to another worker too: that one answers what is stored.
+                await self._results.store(invocation.pool, result, deadline_ms=invocation.deadline_ms)
 
         # Without an acknowledgement the call comes again, and is known to be settled.
         with contextlib.suppress(BrokerError):

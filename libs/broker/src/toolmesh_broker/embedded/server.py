@@ -91,7 +91,7 @@ class EmbeddedServer:
             keys = {one: load_or_create_nkey(folder.seed_file(one)).public for one in identities}
             server = cls(settings, folder, lock, binary, keys)
             try:
-                await server._run()
+                await server._run_on_last_port_or_free_one()
                 yield server
             finally:
                 folder.descriptor.unlink(missing_ok=True)
@@ -138,6 +138,17 @@ class EmbeddedServer:
         """
         await self._stop()
         await self._run()
+
+    async def _run_on_last_port_or_free_one(self) -> None:
+        try:
+            await self._run()
+        except ServerStartError:
+            if self._port is None:
+                raise
+            # Another program may have taken the port since it was found free.
+            await self._stop()
+            self._port = None
+            await self._run()
 
     async def _run(self) -> None:
         self._write_config()
