@@ -33,8 +33,8 @@ _FILLERS = {
 @pytest.mark.requirement("sandbox:limits")
 @pytest.mark.parametrize("filler", _FILLERS)
 async def test_a_tool_that_fills_its_workspace_is_killed_for_it(user: str, base: Path, filler: str) -> None:
-    """Under `standard`, long before its time is up, and it is said why."""
-    ended = await run_as(user, base, _FILLERS[filler], max_open_files=1000, max_cpu_seconds=15)
+    """Under the profile with the least room, before its time is up, and it is said why."""
+    ended = await run_as(user, base, _FILLERS[filler], name="restrictive", max_open_files=1000, max_cpu_seconds=15)
     assert (ended.out_of_disk, ended.killed, ended.timed_out, ended.setup_failed) == (True, True, False, None), ended
 
 
