@@ -11,7 +11,9 @@ from toolmesh_broker.credentials import NkeyPair
 from toolmesh_broker.embedded.binary import find_server_binary
 from toolmesh_broker.embedded.config_file import Durability, ServerConfig, render_config
 from toolmesh_broker.identities import Executor, Identity, Provisioner, Worker
+from toolmesh_contracts.model_config import LONGEST_MODEL_ANSWER_S
 from toolmesh_contracts.subjects import Subjects
+from toolmesh_sdk.model_channel import TIMEOUT_S
 
 PAIRS: dict[Identity, NkeyPair] = {
     one: NkeyPair.generate() for one in (Provisioner(), Executor("one"), Worker("alpha", "w1"))
@@ -80,3 +82,17 @@ def test_only_the_accounts_of_streams_has_jetstream(tmp_path: Path) -> None:
     """A pool's account has no JetStream of its own in which a worker could make streams."""
     accounts = json.loads(render_config(config(tmp_path)))["accounts"]
     assert [name for name, account in accounts.items() if "jetstream" in account] == ["STREAMS"]
+
+
+def test_the_slowest_answer_of_a_model_still_has_its_way_back(tmp_path: Path) -> None:
+    """Otherwise it is paid for and lost: the server keeps the way back, and lets the executor answer, for longer."""
+    subjects = Subjects("team")
+    accounts = json.loads(render_config(config(tmp_path)))["accounts"].values()
+    exports = [one for account in accounts for one in account["exports"]]
+    kept = [one["response_threshold"] for one in exports if one["service"] in map(subjects.model, ("alpha", "be-ta_"))]
+    key = PAIRS[Executor("one")].public
+    users = [user for account in accounts for user in account["users"] if user["nkey"] == key]
+    kept += [user["permissions"]["allow_responses"]["expires"] for user in users]
+    assert len(kept) == 3
+    assert all(LONGEST_MODEL_ANSWER_S < int(one.removesuffix("s")) for one in kept)
+    assert LONGEST_MODEL_ANSWER_S < TIMEOUT_S

@@ -1,12 +1,16 @@
 """Language models in an executor's configuration: who provides them, and what tools may spend."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from toolmesh_contracts.config_fields import ConfigModel, Count, Text
 
-__all__ = ["ModelProvider", "ModelsConfig", "ToolModelLimits"]
+__all__ = ["LONGEST_MODEL_ANSWER_S", "ModelProvider", "ModelsConfig", "ToolModelLimits"]
+
+LONGEST_MODEL_ANSWER_S: Final = 110
+"""Seconds that a worker waits for the answer to a question: less than the 120 after which a tool's SDK gives up, so that
+the tool hears why."""
 
 
 def _provider_name(name: str) -> str:

@@ -9,14 +9,13 @@ from toolmesh_broker.ports import Broker
 from toolmesh_contracts.envelopes.services import ModelReply, ModelRequest
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_contracts.headers import BODY_SHA256
+from toolmesh_contracts.model_config import LONGEST_MODEL_ANSWER_S
 from toolmesh_contracts.wire import decode, encode, schema_name
 from toolmesh_runtime.admission import AdmittedCall
 from toolmesh_runtime.process.model_lines import ModelAnswer, ModelQuestion, ModelRefusedError
 
 __all__ = ["ModelCalls", "ModelUsage"]
 
-_LONGEST_S: Final = 110.0
-"""Less than the 120 s after which our SDK gives up, so that the tool hears why."""
 _MARGIN_S: Final = 0.5
 """So long before the tool itself is stopped its question ends."""
 
@@ -53,7 +52,11 @@ class ModelCalls:
         Raises:
             ModelRefusedError: there is no model, it refused, or did not answer in time.
         """
-        limit_s = min(question.timeout_s or _LONGEST_S, _LONGEST_S, self.ends_at - _MARGIN_S - time.time())
+        limit_s = min(
+            question.timeout_s or LONGEST_MODEL_ANSWER_S,
+            LONGEST_MODEL_ANSWER_S,
+            self.ends_at - _MARGIN_S - time.time(),
+        )
         if limit_s <= 0:
             raise ModelRefusedError("no time is left for a model call")
         reply = await self._reply(question, limit_s)

@@ -13,6 +13,7 @@ from typing import Final
 from toolmesh_broker.accounts import Account, Export, accounts_for
 from toolmesh_broker.identities import Identity
 from toolmesh_broker.permissions import permissions_for
+from toolmesh_contracts.model_config import LONGEST_MODEL_ANSWER_S
 from toolmesh_contracts.subjects import Subjects
 
 __all__ = ["Durability", "ServerConfig", "render_config"]
@@ -24,8 +25,9 @@ _MAX_MEMORY_STORE: Final = 256 * _MEBIBYTE
 """Bytes for the streams kept in memory, which are heartbeats only."""
 _LOG_FILE_LIMIT: Final = 8 * _MEBIBYTE
 _LOG_FILES_KEPT: Final = 3
-_ANSWER_WITHIN: Final = "60s"
-"""How long an identity may answer a request; the way back between accounts is kept as long, or until the answer."""
+_ANSWER_WITHIN: Final = f"{LONGEST_MODEL_ANSWER_S + 10}s"
+"""How long an identity may answer a request; the way back between accounts is kept as long, or until the answer. Models
+are the slowest to answer, and an answer without a way back is paid for and lost."""
 _PULL_SILENT_AFTER: Final = "15s"
 """The way back of a pull costs some 4 KB and is kept until the pull has been silent for this long: three times its
 heartbeat. Pulls without a heartbeat would break off."""
