@@ -9,8 +9,8 @@ from toolmesh_contracts.config_fields import ConfigModel, Count, Text
 __all__ = ["LONGEST_MODEL_ANSWER_S", "ModelProvider", "ModelsConfig", "ToolModelLimits"]
 
 LONGEST_MODEL_ANSWER_S: Final = 110
-"""Seconds that a worker waits for the answer to a question: less than the 120 after which a tool's SDK gives up, so that
-the tool hears why."""
+"""Seconds that a worker waits for the answer to a question: less than the 120 after which a tool's SDK gives up, so
+that the tool hears why."""
 
 
 def _provider_name(name: str) -> str:

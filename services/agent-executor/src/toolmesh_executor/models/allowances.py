@@ -8,13 +8,15 @@ from typing import Final
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.model_config import ToolModelLimits
+from toolmesh_executor.models.errors import ModelError
 
 __all__ = ["AllowanceExceededError", "Allowances", "Reservation"]
 
 _SWEPT_AT: Final = 1024
 """From so many calls on, those whose time is over are forgotten."""
-_CHARACTERS_PER_TOKEN: Final = 3
-"""A careful estimate, until the provider says how many tokens a question had."""
+_BYTES_PER_TOKEN: Final = 3
+"""A careful estimate in UTF-8, until the provider says how many tokens a question had: where letters take more bytes,
+they take more tokens too."""
 
 
 class AllowanceExceededError(ToolmeshError):
@@ -30,11 +32,37 @@ class _Spent:
     tokens: int = 0
 
 
-@dataclass(slots=True)
 class Reservation:
-    """What a question is expected to take; set `tokens` to what it took."""
+    """The tokens of one question: what it is expected to take, until it is known what it took."""
 
-    tokens: int
+    def __init__(self, spent: _Spent, expected: int, limit: int) -> None:
+        self._spent = spent
+        self._expected = expected
+        self._limit = limit
+        spent.tokens += expected
+
+    @contextlib.contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Count what the provider may have worked on for nothing: all but an answer and a refusal that costs nothing.
+
+        Raises:
+            AllowanceExceededError: attempts that failed have used up what the call may take.
+        """
+        if self._spent.tokens > self._limit:
+            raise AllowanceExceededError(
+                f"this call has used or asked for {self._spent.tokens} tokens of {self._limit}, with questions that "
+                "have failed"
+            )
+        try:
+            yield
+        except BaseException as error:
+            if not (isinstance(error, ModelError) and error.costs_nothing):
+                self._spent.tokens += self._expected
+            raise
+
+    def settle(self, tokens: int) -> None:
+        """Replace what was expected by what the answer took."""
+        self._spent.tokens += tokens
 
 
 class Allowances:
@@ -46,13 +74,14 @@ class Allowances:
 
     @contextlib.contextmanager
     def question(
-        self, pool: str, invocation: str, deadline_ms: int, characters: int, max_tokens: int
+        self, pool: str, invocation: str, deadline_ms: int, prompts: str, max_tokens: int
     ) -> Iterator[Reservation]:
-        """Count a question while it is asked; what it really took stays counted.
+        """Count a question while it is asked; what it took, or may have taken, stays counted.
 
         Raises:
             AllowanceExceededError: its call has asked enough, or it would take more than is left.
         """
+        characters = len(prompts)
         if characters > self._limits.max_prompt_characters:
             raise AllowanceExceededError(
                 f"the question has {characters} characters, at most {self._limits.max_prompt_characters} are allowed"
@@ -60,19 +89,17 @@ class Allowances:
         spent = self._of(pool, invocation, deadline_ms)
         if spent.calls >= self._limits.calls_per_invocation:
             raise AllowanceExceededError(f"this call has asked {spent.calls} questions, and may ask no more")
-        reserved = characters // _CHARACTERS_PER_TOKEN + max_tokens
+        reserved = len(prompts.encode()) // _BYTES_PER_TOKEN + max_tokens
         if spent.tokens + reserved > self._limits.tokens_per_invocation:
             raise AllowanceExceededError(
                 f"this call has used or asked for {spent.tokens} tokens of {self._limits.tokens_per_invocation}; the "
                 f"question could take {reserved}"
             )
         spent.calls += 1
-        spent.tokens += reserved
-        reservation = Reservation(0)
         try:
-            yield reservation
+            yield Reservation(spent, reserved, self._limits.tokens_per_invocation)
         finally:
-            spent.tokens += reservation.tokens - reserved
+            spent.tokens -= reserved
 
     def _of(self, pool: str, invocation: str, deadline_ms: int) -> _Spent:
         if len(self._spent) >= _SWEPT_AT:

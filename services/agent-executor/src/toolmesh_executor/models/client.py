@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import importlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final
 
 from toolmesh_executor.models.endpoints import Endpoint
@@ -38,8 +39,20 @@ class ModelClient:
             if client._models is not None:
                 await client._models.close()
 
-    async def ask(self, endpoint: Endpoint, question: ModelQuestion, budget_s: float) -> ModelAnswer:
+    async def ask(
+        self,
+        endpoint: Endpoint,
+        question: ModelQuestion,
+        budget_s: float,
+        around: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
+    ) -> ModelAnswer:
         """Ask, again where that may help, for at most `budget_s` seconds.
+
+        Args:
+            endpoint: Which model.
+            question: What to ask.
+            budget_s: Seconds for all attempts and the pauses between them.
+            around: Makes what each attempt happens in.
 
         Raises:
             ModelError: there is no answer, with the reason and what to do next.
@@ -47,7 +60,9 @@ class ModelClient:
 
         async def attempt() -> ModelAnswer:
             try:
-                return await (await self._loaded()).ask(endpoint, question)
+                models = await self._loaded()
+                async with around():
+                    return await models.ask(endpoint, question)
             except ModelError as error:
                 _log.warning("a model did not answer", model=endpoint.name, code=error.code, reason=error.message)
                 raise

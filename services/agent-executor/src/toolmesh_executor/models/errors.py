@@ -10,9 +10,11 @@ class ModelError(ToolmeshError):
 
     Attributes:
         retryable: The same question may be answered a moment later.
+        costs_nothing: The provider is known not to have charged for it.
     """
 
     retryable = False
+    costs_nothing = False
 
 
 class ModelNotConfiguredError(ModelError):

@@ -52,7 +52,9 @@ class ProviderModels:
             )
         except Exception as error:
             # Answers of a wrong shape end in any exception of the libraries.
-            raise _told(endpoint, error) from error
+            told = _told(endpoint, error)
+            told.costs_nothing = _is_refusal(error)
+            raise told from error
         return _answer(endpoint, response)
 
     async def close(self) -> None:
@@ -137,6 +139,11 @@ def _told(endpoint: Endpoint, error: Exception) -> ModelError:
         case exceptions.ModelServerError() | exceptions.ModelUnavailableError():
             return _later(f"the provider of {name} has a fault of its own", error)
     return ModelFailedError(f"the answer of {name} can't be used", hint="look whether its address is that of a model")
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether the provider said no before it worked on the question: nobody charges for that."""
+    return isinstance(error, exceptions.ModelHTTPError) and 400 <= error.status_code < 500
 
 
 def _later(message: str, error: exceptions.ModelAPIError) -> ModelUnavailableError:

@@ -143,7 +143,7 @@ class ToolModels:
     async def _ask(self, pool: str, call: ProvenCall, request: ModelRequest) -> ModelAnswer:
         endpoint = self._endpoints.of(self._choice.choose(call.agent, request.model))
         max_tokens = min(request.max_tokens or self._limits.max_output_tokens, self._limits.max_output_tokens)
-        characters = len(request.system_prompt) + len(request.user_prompt)
+        prompts = request.system_prompt + request.user_prompt
         question = ModelQuestion(
             system_prompt=request.system_prompt,
             user_prompt=request.user_prompt,
@@ -151,7 +151,7 @@ class ToolModels:
             max_tokens=max_tokens,
         )
         ends_at = min(request.deadline_ms, call.deadline_ms) / 1000 - _ANSWERED_BEFORE_S
-        counted = self._allowances.question(pool, call.invocation, call.deadline_ms, characters, max_tokens)
+        counted = self._allowances.question(pool, call.invocation, call.deadline_ms, prompts, max_tokens)
         with counted as reservation:
             try:
                 async with asyncio.timeout(max(0.0, ends_at - time.time())):
@@ -159,9 +159,15 @@ class ToolModels:
             except TimeoutError as error:
                 message = f"{self._limits.concurrency} other questions were asked all the time"
                 raise ModelError(message, code=ErrorCode.RESOURCE_EXHAUSTED, hint="try again later") from error
+
+            @contextlib.asynccontextmanager
+            async def around() -> AsyncIterator[None]:
+                with reservation.attempt():
+                    yield
+
             try:
-                answer = await self._client.ask(endpoint, question, max(0.0, ends_at - time.time()))
+                answer = await self._client.ask(endpoint, question, max(0.0, ends_at - time.time()), around)
             finally:
                 self._free.release()
-            reservation.tokens = answer.input_tokens + answer.output_tokens
+            reservation.settle(answer.input_tokens + answer.output_tokens)
         return answer
