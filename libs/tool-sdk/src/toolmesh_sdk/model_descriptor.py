@@ -32,9 +32,9 @@ def open_connection(address: str, limit_s: float | None = None) -> socket:
     with socket.socket(fileno=_duplicate(int(address.removeprefix(PREFIX)))) as dispenser:
         dispenser.settimeout(1e6 if limit_s is None else limit_s)
         dispenser.send(b"1")
-        _data, descriptors, _flags, _address = socket.recv_fds(dispenser, 1, 1)
+        data, descriptors, _flags, _address = socket.recv_fds(dispenser, 1, 1)
     if not descriptors:
-        raise ConnectionError("the host closed it")
+        raise ConnectionError("the host has none to give just now" if data else "the host closed it")
     connection = socket.socket(fileno=descriptors[0])
     connection.set_inheritable(False)
     connection.settimeout(limit_s)

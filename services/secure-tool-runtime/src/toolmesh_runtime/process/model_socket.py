@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import errno
 import os
+import select
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -15,6 +17,8 @@ __all__ = ["model_descriptor", "model_socket"]
 
 _MAX_CONNECTIONS: Final = 8
 _PACKET_BYTES: Final = 16
+_NONE_FREE: Final = b"0"
+"""Comes without a connection, in place of one."""
 
 NextConnection = Callable[[], Awaitable[socket.socket | None]]
 """Returns our end of the next connection, or None when there will be no more."""
@@ -33,10 +37,18 @@ async def model_descriptor(ask: AskModel) -> AsyncIterator[int]:
 
         async def given() -> socket.socket | None:
             try:
-                asked = await asyncio.get_running_loop().sock_recv(ours, _PACKET_BYTES)
-                return _give(ours) if asked else None
-            except OSError:  # the tool has gone away, or has used up what its user may have
-                return None
+                while True:
+                    if await asyncio.get_running_loop().sock_recv(ours, _PACKET_BYTES):
+                        if connection := _give(ours):
+                            return connection
+                    elif _has_left(ours):
+                        break
+                    await asyncio.sleep(0)  # a flood of packets is always ready, and must not stop all else
+            except OSError:  # the tool has gone away, or reads nothing
+                pass
+            with contextlib.suppress(OSError):
+                ours.shutdown(socket.SHUT_RDWR)  # else whoever asks now would wait until the tool is ended
+            return None
 
         async with _serving(given, ask):
             yield theirs.fileno()
@@ -72,15 +84,33 @@ def _bind(listener: socket.socket, folder: Path, name: str) -> None:
         os.close(descriptor)
 
 
-def _give(dispenser: socket.socket) -> socket.socket:
-    """Send one end of a new connection, and return the other."""
-    ours, theirs = socket.socketpair()
+def _has_left(dispenser: socket.socket) -> bool:
+    """Return whether the other side will send no more; a packet without bytes looks the same to who reads it."""
+    poll = select.poll()
+    poll.register(dispenser, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def _give(dispenser: socket.socket) -> socket.socket | None:
+    """Send one end of a new connection, and return the other; None if there is none just now, which the tool is told.
+
+    Raises:
+        OSError: the tool can't be told.
+    """
+    try:
+        ours, theirs = socket.socketpair()
+    except OSError:  # no descriptors or memory are left for it
+        dispenser.send(_NONE_FREE)
+        return None
     with theirs:
         try:
             socket.send_fds(dispenser, [b"1"], [theirs.fileno()])
-        except OSError:
+        except OSError as error:
             ours.close()
-            raise
+            if error.errno != errno.ETOOMANYREFS:  # too many are on their way to others
+                raise
+            dispenser.send(_NONE_FREE)
+            return None
     ours.setblocking(False)
     return ours
 
