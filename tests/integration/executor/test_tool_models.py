@@ -147,7 +147,7 @@ agents:
 
 @pytest.mark.requirement("models:choice")
 async def test_agent_has_its_model_and_says_which_others_its_tools_may_choose(tmp_path: Path) -> None:
-    """An agent's own model, a choice that it allows, and one that it does not; others have the executor's default."""
+    """An agent's own model, a choice that it allows, and one that it does not; the default; an unknown agent has none."""
     async with (
         asking_mesh(tmp_path) as mesh,
         scripted_model() as server,
@@ -158,7 +158,8 @@ async def test_agent_has_its_model_and_says_which_others_its_tools_may_choose(tm
         named = await asked(mesh, "careful", model="anthropic/large")
         refused = await asked(mesh, "careful", model="openai/huge")
         default = await asked(mesh, "plain")
-        stranger = await asked(mesh, "nobody", model="anthropic/large")
+        stranger = await asked(mesh, "nobody")
+        asked_of_models = len(server.asked)
     assert [said(one)[0][1] for one in (own, chosen, named, default)] == [
         "anthropic/large",
         "openai/cheap",
@@ -166,7 +167,8 @@ async def test_agent_has_its_model_and_says_which_others_its_tools_may_choose(tm
         "openai/small",
     ]
     assert "tools of agent 'careful' may not choose model 'openai/huge'; allowed: openai/cheap" in said(refused)[0]
-    assert "may not choose model 'anthropic/large'; allowed: none" in said(stranger)[0]
+    assert "the executor that was asked does not know the agent 'nobody' (give all" in said(stranger)[0]
+    assert asked_of_models == 4
 
 
 @pytest.mark.parametrize(

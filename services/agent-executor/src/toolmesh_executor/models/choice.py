@@ -53,12 +53,18 @@ class ModelChoice:
         """Return the model for a question.
 
         Args:
-            agent: Who calls the tool; an unknown one has the default.
+            agent: Who calls the tool; empty without one.
             wanted: What the tool chose; empty for the agent's own.
 
         Raises:
-            ModelError: there is none, or the tool may not choose this one.
+            ModelError: there is none, the agent is unknown here, or the tool may not choose this one.
         """
+        if agent and agent not in self.agents:
+            # Its own model may be another than the default here, and answers of the wrong one look like good ones.
+            raise ModelNotConfiguredError(
+                f"the executor that was asked does not know the agent {agent!r}",
+                hint="give all executors that share a pool the same agents' files",
+            )
         models = self.agents.get(agent, AgentModels())
         own = models.model or self.default
         if not wanted or (own and wanted == name_of(own)):
