@@ -18,16 +18,23 @@ from tests.support.scripted_model import ScriptedModel, Turn, scripted_model
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, worker_in_process
 
 from toolmesh_broker.errors import BrokerError
-from toolmesh_broker.identities import Worker
+from toolmesh_broker.identities import Executor, Worker
 from toolmesh_broker.jetstream.broker import connect as connect_broker
-from toolmesh_broker.ports import Broker
+from toolmesh_broker.ports import Broker, Message
 from toolmesh_client import CallRequest, CallResult
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.envelopes.services import ModelReply, ModelRequest
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.headers import BODY_SHA256
 from toolmesh_contracts.invocation_headers import InvocationHeaders
+from toolmesh_contracts.model_config import ToolModelLimits
 from toolmesh_contracts.wire import decode, encode, schema_name
+from toolmesh_executor.models.call_proof import CallVerifier
+from toolmesh_executor.models.choice import ModelChoice
+from toolmesh_executor.models.client import ModelClient
+from toolmesh_executor.models.endpoints import Endpoints
+from toolmesh_executor.models.questions import ModelAnswer
+from toolmesh_executor.models.tool_models import ToolModels
 from toolmesh_identity.keys import SigningKey
 from toolmesh_identity.signatures import CallFields, sign_call
 
@@ -66,6 +73,9 @@ cli = tool_cli(ask)
 if __name__ == "__main__":
     cli()
 '''
+
+TESTER = "agents: [{name: tester}]"
+"""The agent of the client's own token."""
 
 
 def environment(server: ScriptedModel, model: str = "openai/small") -> dict[str, str]:
@@ -127,7 +137,7 @@ async def test_published_client_asks_it_too(tmp_path: Path) -> None:
         broker_and_client(tmp_path, executors=["executor-1"]) as mesh,
         worker_in_process(mesh, [toolset]),
         scripted_model() as server,
-        executor_in_process(mesh, environment(server)),
+        executor_in_process(mesh, environment(server), agents=TESTER),
     ):
         result = await mesh.client.call(
             "everything", {"city": "Oslo"}, artifacts={"doc": tmp_path / "report.txt"}, tool_config={"unit": "c"}
@@ -289,18 +299,28 @@ class Forger:
         self, broker: Broker, pool: str = POOL, *, about: str = "call-1", body: bytes = b"{}", **changed: Any
     ) -> ModelReply:
         """Send a question with these headers, some of them changed."""
-        request = ModelRequest(
-            invocation=about,
-            attempt=1,
-            worker="worker-1",
-            system_prompt="",
-            user_prompt="why?",
-            deadline_ms=int((time.time() + 30) * 1000),
+        answer = await broker.request(
+            broker.subjects.model(pool), self.question(about), 30, self.sent_headers(body, **changed)
         )
-        headers = replace(self.headers, **changed).to_headers(schema_name(ModelRequest))
-        headers[BODY_SHA256] = sha256(body).hexdigest()
-        answer = await broker.request(broker.subjects.model(pool), encode(request), 30, headers)
         return decode(ModelReply, answer.body)
+
+    def question(self, about: str = "call-1") -> bytes:
+        """Return the body of a request."""
+        return encode(
+            ModelRequest(
+                invocation=about,
+                attempt=1,
+                worker="worker-1",
+                system_prompt="",
+                user_prompt="why?",
+                deadline_ms=int((time.time() + 30) * 1000),
+            )
+        )
+
+    def sent_headers(self, body: bytes = b"{}", **changed: Any) -> dict[str, str]:
+        """Return its headers, some of them changed."""
+        headers = replace(self.headers, **changed).to_headers(schema_name(ModelRequest))
+        return headers | {BODY_SHA256: sha256(body).hexdigest()}
 
 
 @pytest.mark.requirement("models:proof")
@@ -345,7 +365,7 @@ async def test_only_a_signed_running_call_of_its_pool_may_ask(tmp_path: Path) ->
 async def test_stopping_executor_tells_those_that_wait(tmp_path: Path) -> None:
     """It does not stay for a provider's answer."""
     async with asking_mesh(tmp_path) as mesh, scripted_model() as server:
-        async with executor_in_process(mesh, environment(server)):
+        async with executor_in_process(mesh, environment(server), agents=TESTER):
             await asked(mesh)
             server.script(Turn(stall=True))
             call = await mesh.client.start(CallRequest(tool="ask", arguments={"question": "why?"}))
@@ -354,3 +374,66 @@ async def test_stopping_executor_tells_those_that_wait(tmp_path: Path) -> None:
                     await asyncio.sleep(0.02)
         result = await call.result()
     assert said(result)[0].startswith("IPC error -32000: the model refused: the executor is stopping")
+
+
+class NoProvider(ModelClient):
+    """Never answers, and says how many wait for it; closing takes a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.waiting = 0
+
+    async def ask(self, *_question: Any, **_options: Any) -> ModelAnswer:
+        """Wait for ever."""
+        self.asked += 1
+        self.waiting += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            self.waiting -= 1
+        raise AssertionError
+
+
+@pytest.mark.requirement("models:bounds")
+async def test_stopping_executor_begins_no_question_and_leaves_none_behind(tmp_path: Path) -> None:
+    """One that comes while it stops is refused as retryable, and those that were asked have ended when it has."""
+    strangers = [Worker(POOL, "worker-2")]
+    client = NoProvider()
+    async with (
+        broker_and_client(tmp_path, executors=["executor-1"], strangers=strangers) as mesh,
+        connect_broker(mesh.server.connection(Executor("executor-1"))) as executor,
+        connect_broker(mesh.server.connection(strangers[0])) as worker,
+    ):
+        key = mesh.issuer.executor_key()
+        models = ToolModels(
+            verifier=CallVerifier(
+                namespace=NAMESPACE,
+                issuer=mesh.issuer.name,
+                issuer_keys=mesh.issuer.issuer_public_keys(),
+                executor_keys=key.verifying,
+            ),
+            choice=ModelChoice({}, "openai/x"),
+            endpoints=Endpoints({}, {"OPENAI_API_KEY": KEY}),
+            client=client,
+            limits=ToolModelLimits(),
+            on_answered=lambda *_: None,
+        )
+        async with models.answering(executor, [POOL]):
+            first = asyncio.create_task(Forger(mesh, key=key).ask(worker))
+            async with asyncio.timeout(30):
+                while not client.waiting:
+                    await asyncio.sleep(0.02)
+        left = client.waiting
+        replies = [await first]
+        heard: list[bytes] = []
+        late = Forger(mesh, key=key)
+
+        async def respond(body: bytes) -> None:
+            heard.append(body)
+
+        await models._handler(POOL)(Message("", late.question(), late.sent_headers(), respond))
+        replies.append(decode(ModelReply, heard[0]))
+    assert [(one.code, one.retryable) for one in replies] == [(ErrorCode.MODEL_UNAVAILABLE, True)] * 2
+    assert (left, client.asked) == (0, 1)

@@ -46,7 +46,7 @@ class ToolModelLimits(ConfigModel):
     tokens_per_invocation: Count = 200_000
     """Tokens, in and out, after which a call of a tool may ask no more."""
     concurrency: Count = 8
-    """Questions that are with providers at a time; others wait."""
+    """Questions that are with providers at a time, at most a quarter of them of one call; others wait."""
 
 
 class ModelsConfig(ConfigModel):

@@ -17,6 +17,7 @@ from toolmesh_executor.models.choice import ModelChoice
 from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.endpoints import Endpoints
 from toolmesh_executor.models.errors import ModelError
+from toolmesh_executor.models.places import Places
 from toolmesh_executor.models.questions import ModelAnswer, ModelQuestion
 from toolmesh_telemetry.logs import get_logger
 
@@ -61,8 +62,9 @@ class ToolModels:
         self._limits = limits
         self._on_answered = on_answered
         self._allowances = Allowances(limits)
-        self._free = asyncio.Semaphore(limits.concurrency)
+        self._places = Places(limits.concurrency)
         self._answering: set[asyncio.Task[ModelReply]] = set()
+        self._stopping = False
 
     @contextlib.asynccontextmanager
     async def answering(self, broker: Broker, pools: Iterable[str]) -> AsyncIterator[None]:
@@ -74,8 +76,11 @@ class ToolModels:
             try:
                 yield
             finally:
-                for task in self._answering:
+                self._stopping = True
+                asked = tuple(self._answering)
+                for task in asked:
                     task.cancel()
+                await asyncio.gather(*asked, return_exceptions=True)
 
     def _handler(self, pool: str) -> Handler:
         async def handle(message: Message) -> None:
@@ -95,6 +100,9 @@ class ToolModels:
         return await self._until_stopped(pool, call, request)
 
     async def _until_stopped(self, pool: str, call: ProvenCall, request: ModelRequest) -> ModelReply:
+        stopped = ModelReply(code=ErrorCode.MODEL_UNAVAILABLE, message="the executor is stopping", retryable=True)
+        if self._stopping:
+            return stopped
         task = asyncio.create_task(self._answered(pool, call, request))
         self._answering.add(task)
         try:
@@ -102,10 +110,8 @@ class ToolModels:
         finally:
             self._answering.discard(task)
             task.cancel()
-        if task.cancelled():
-            message = "the executor is stopping"
-            return ModelReply(code=ErrorCode.MODEL_UNAVAILABLE, message=message, retryable=True)
-        return task.result()
+            await asyncio.gather(task, return_exceptions=True)
+        return stopped if task.cancelled() else task.result()
 
     async def _answered(self, pool: str, call: ProvenCall, request: ModelRequest) -> ModelReply:
         code: str = "ok"
@@ -153,21 +159,14 @@ class ToolModels:
         ends_at = min(request.deadline_ms, call.deadline_ms) / 1000 - _ANSWERED_BEFORE_S
         counted = self._allowances.question(pool, call.invocation, call.deadline_ms, prompts, max_tokens)
         with counted as reservation:
-            try:
-                async with asyncio.timeout(max(0.0, ends_at - time.time())):
-                    await self._free.acquire()
-            except TimeoutError as error:
-                message = f"{self._limits.concurrency} other questions were asked all the time"
-                raise ModelError(message, code=ErrorCode.RESOURCE_EXHAUSTED, hint="try again later") from error
 
             @contextlib.asynccontextmanager
             async def around() -> AsyncIterator[None]:
-                with reservation.attempt():
-                    yield
+                # For each attempt, so that nobody has a place while it pauses.
+                async with self._places.held(pool, call.invocation, ends_at - _ANSWERED_BEFORE_S):
+                    with reservation.attempt():
+                        yield
 
-            try:
-                answer = await self._client.ask(endpoint, question, max(0.0, ends_at - time.time()), around)
-            finally:
-                self._free.release()
+            answer = await self._client.ask(endpoint, question, max(0.0, ends_at - time.time()), around)
             reservation.settle(answer.input_tokens + answer.output_tokens)
         return answer
