@@ -11,6 +11,7 @@ from toolmesh_contracts.model_config import ModelProvider
 from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.endpoints import Endpoint, Endpoints
 from toolmesh_executor.models.errors import ModelError
+from toolmesh_executor.models.provider_models import ProviderModels
 from toolmesh_executor.models.questions import ModelQuestion
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
@@ -89,6 +90,7 @@ async def test_each_failure_has_its_code_and_says_what_to_do(
         with pytest.raises(ModelError) as caught:
             await client.ask(endpoint(server, dialect), ASKED, 1.5 if turn.stall else 60)
     assert (caught.value.code, len(server.asked)) == (ErrorCode(code), 2)
+    assert caught.value.costs_nothing == (400 <= turn.status < 500)
     assert says in caught.value.message
     assert hint in caught.value.hint
     assert KEY not in str(caught.value)
@@ -127,3 +129,34 @@ async def test_configured_provider_is_asked_at_its_address() -> None:
         answer = await client.ask(Endpoints(providers, {}).of("own/org/llama"), ASKED, 60)
     assert answer.model == "own/org/llama"
     assert (server.asked[0].model, server.asked[0].key) == ("org/llama", KEY)
+
+
+@pytest.mark.requirement("models:keys")
+async def test_variables_of_the_libraries_reach_no_provider(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers and names from the executor's environment are not for the address in an agent's file."""
+    monkeypatch.setenv(f"{dialect.upper()}_CUSTOM_HEADERS", f"X-Secret: {KEY}\nAuthorization: Bearer {KEY}")
+    for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.setenv(name, KEY)
+    async with scripted_model() as server, ModelClient.open() as client:
+        base = server.openai_url if dialect == "openai" else server.url
+        settings = {"model": f"{dialect}/x", "api_base": base, "api_key": "sk-own"}
+        await client.ask(Endpoints({}, {}).of(ModelSettings.model_validate(settings)), ASKED, 60)
+        (asked,) = server.asked
+    assert asked.key == "sk-own"
+    assert not [name for name, value in asked.headers.items() if KEY in value]
+
+
+@pytest.mark.requirement("models:keys")
+async def test_configured_key_is_not_sent_to_the_address_in_a_variable(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider without an address is asked at its own one."""
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.setenv(name, "http://else.example")
+    provider = ModelProvider.model_validate({"dialect": dialect, "api_key": KEY})
+    models = ProviderModels()
+    try:
+        made = await models._model(Endpoints({"own": provider}, {}).of("own/x"))
+        assert f"https://api.{dialect}.com" in str(made.base_url)
+    finally:
+        await models.close()

@@ -14,7 +14,9 @@ def question(body: Mapping[str, Any], headers: Mapping[str, str]) -> Question:
     """Read a request."""
     user: Mapping[str, Any] = next((one for one in reversed(body["messages"]) if one["role"] == "user"), {})
     key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-    return Question("anthropic", body["model"], _text(body.get("system")), _text(user.get("content")), key, body)
+    return Question(
+        "anthropic", body["model"], _text(body.get("system")), _text(user.get("content")), key, body, headers
+    )
 
 
 def _text(content: Any) -> str:

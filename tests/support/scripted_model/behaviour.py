@@ -16,6 +16,7 @@ class Question:
         user: The last thing that the user said.
         key: The key that was sent.
         body: The whole request.
+        headers: Those of the request, by name.
     """
 
     dialect: str
@@ -24,6 +25,7 @@ class Question:
     user: str
     key: str
     body: Mapping[str, Any]
+    headers: Mapping[str, str]
 
     @property
     def stream(self) -> bool:

@@ -14,7 +14,7 @@ def question(body: Mapping[str, Any], headers: Mapping[str, str]) -> Question:
     said = {message["role"]: _text(message.get("content")) for message in body["messages"]}
     system = said.get("system") or said.get("developer") or ""
     key = headers.get("authorization", "").removeprefix("Bearer ")
-    return Question("openai", body["model"], system, said.get("user", ""), key, body)
+    return Question("openai", body["model"], system, said.get("user", ""), key, body, headers)
 
 
 def _text(content: Any) -> str:

@@ -76,8 +76,10 @@ def test_name_that_leads_nowhere_is_told_with_a_cure(name: str, says: str, hint:
 
 
 def test_all_keys_are_known_to_who_hides_them() -> None:
-    """Those of the configuration and those of the environment."""
-    assert set(Endpoints({"house": HOUSE}, KEYS).secrets()) == {"sk-house", "sk-openai", "sk-anthropic"}
+    """Those of the configuration and those of the environment, also as passwords in addresses."""
+    environment = KEYS | {"OPENAI_BASE_URL": "http://ada:sk-pass@else.example/v1"}
+    found = set(Endpoints({"house": HOUSE}, environment).secrets())
+    assert found == {"sk-house", "sk-openai", "sk-anthropic", "sk-pass"}
 
 
 def test_no_provider_library_is_loaded_at_the_start() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from toolmesh_contracts.agent_config.agent import ModelSettings
 from toolmesh_contracts.config_problems import nearest
@@ -78,10 +79,12 @@ class Endpoints:
         )
 
     def secrets(self) -> tuple[str, ...]:
-        """Return every key, so that no log shows one."""
+        """Return every key, and the passwords in addresses, so that no log shows one."""
         configured = (provider.api_key for provider in self._providers.values())
         usual = (self._environment.get(_key_variable(name)) for name in _WELL_KNOWN)
-        return tuple(key for key in (*configured, *usual) if key)
+        addresses = (self._base_url(name) for name in (*self._providers, *_WELL_KNOWN))
+        passwords = (urlsplit(address).password for address in addresses if address)
+        return tuple(key for key in (*configured, *usual, *passwords) if key)
 
     def _of_agent(self, wanted: ModelSettings, name: str, provider: str, model: str) -> Endpoint:
         """Settings of an agent's file: a key of the environment is not sent to an address that stands there."""

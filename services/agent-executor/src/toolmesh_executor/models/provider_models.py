@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import Any, Final, cast
@@ -25,7 +26,10 @@ __all__ = ["ProviderModels"]
 
 _NO_KEY: Final = "no-key"
 """Sent to servers that want no key: the libraries insist on one."""
+_OWN_ADDRESSES: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+"""Without one the libraries take that of their variable, which is not for the keys of the configuration."""
 _UNDERSTOOD: Final = frozenset(ModelSettings.__annotations__)
+_FROM_VARIABLES: Final = frozenset({"OpenAI-Organization", "OpenAI-Project"})
 _SHOWN: Final = 300
 
 
@@ -73,8 +77,9 @@ class ProviderModels:
         """Make a model whose library tries nothing again: that is done in one place."""
         options: dict[str, Any] = {
             "api_key": endpoint.api_key or _NO_KEY,
-            "base_url": endpoint.base_url,
+            "base_url": endpoint.base_url or _OWN_ADDRESSES[endpoint.dialect],
             "max_retries": 0,
+            "default_headers": _headers(endpoint, sdk.Omit),
         }
         if endpoint.dialect == "anthropic":
             client = sdk.AsyncAnthropic(**options)
@@ -92,6 +97,18 @@ def _libraries(dialect: str) -> tuple[ModuleType, ModuleType, ModuleType]:
     names = (dialect, f"pydantic_ai.models.{dialect}", f"pydantic_ai.providers.{dialect}")
     sdk, models, providers = (importlib.import_module(name) for name in names)
     return sdk, models, providers
+
+
+def _headers(endpoint: Endpoint, omit: type) -> dict[str, Any]:
+    """Return the endpoint's own key, and leave out each header that a library takes from variables of the process.
+
+    They may hold credentials, and the address may stand in an agent's file.
+    """
+    lines = os.environ.get(f"{endpoint.dialect.upper()}_CUSTOM_HEADERS", "").split("\n")
+    named = {line.partition(":")[0].strip() for line in lines if ":" in line}
+    key = endpoint.api_key or _NO_KEY
+    own = {"X-Api-Key": key} if endpoint.dialect == "anthropic" else {"Authorization": f"Bearer {key}"}
+    return {name: omit() for name in named | _FROM_VARIABLES} | own
 
 
 def _settings(of_agent: Mapping[str, Any], question: ModelQuestion) -> ModelSettings:
