@@ -195,7 +195,7 @@ class SandboxToolContextFacade:
             temperature: From 0 to 2.
             model: One that the agent's `tool_models` allows; empty for the agent's own.
             max_tokens: Longest answer, if shorter than the host allows.
-            timeout_s: How long to wait, in seconds; 120 unless told otherwise.
+            timeout_s: How long to wait, in seconds; the host waits for at most 110, and not beyond the call's own time.
 
         Raises:
             IPCError: The host offers no model here, refused, took too long, or is gone.
