@@ -1,8 +1,6 @@
 """How many calls of each tenant run on this worker, so that one can't have all of its slots."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 __all__ = ["RunningTenants"]
 
@@ -22,13 +20,12 @@ class RunningTenants:
         """Tell whether a tenant has all that it may have."""
         return self._most is not None and self._running[tenant] >= self._most
 
-    @contextmanager
-    def running(self, tenant: str) -> Iterator[None]:
-        """Count a call within the block."""
+    def add(self, tenant: str) -> None:
+        """Count a call that starts."""
         self._running[tenant] += 1
-        try:
-            yield
-        finally:
-            self._running[tenant] -= 1
-            if not self._running[tenant]:
-                del self._running[tenant]
+
+    def remove(self, tenant: str) -> None:
+        """Count a call that has ended no longer."""
+        self._running[tenant] -= 1
+        if not self._running[tenant]:
+            del self._running[tenant]

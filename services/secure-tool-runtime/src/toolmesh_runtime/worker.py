@@ -67,7 +67,7 @@ class Worker:
             if self.draining or self.busy >= self.slots:
                 await delivery.nak()
             else:
-                self._start(group, delivery)
+                self._start(group, delivery, _tenant(delivery))
 
         async with (
             asyncio.TaskGroup() as group,
@@ -85,10 +85,11 @@ class Worker:
         async with self.broker.consume(self.pool, lambda: self.slots - len(self._tasks)) as intake:
             self._intake = intake
             async for delivery in intake:
-                if self.tenants.full(_tenant(delivery)):
+                tenant = _tenant(delivery)
+                if self.tenants.full(tenant):
                     await self._postpone(intake, delivery)
                 else:
-                    self._start(group, delivery)
+                    self._start(group, delivery, tenant)
 
     async def _postpone(self, intake: Intake, delivery: Delivery) -> None:
         self.handler.metrics.handed_back.labels("tenant").inc()
@@ -97,20 +98,22 @@ class Worker:
         with contextlib.suppress(BrokerError):
             await delivery.nak(_FULL_TENANT_S)
 
-    def _start(self, group: asyncio.TaskGroup, delivery: Delivery) -> None:
+    def _start(self, group: asyncio.TaskGroup, delivery: Delivery, tenant: str) -> None:
         def done(task: "asyncio.Task[None]") -> None:
             self._tasks.discard(task)
+            self.tenants.remove(tenant)
             if self._intake is not None:
                 self._intake.wake()
 
+        # Counted before the task runs: the next delivery may be looked at first.
+        self.tenants.add(tenant)
         task = group.create_task(self._guarded(delivery))
         self._tasks.add(task)
         task.add_done_callback(done)
 
     async def _guarded(self, delivery: Delivery) -> None:
         try:
-            with self.tenants.running(_tenant(delivery)):
-                await self.handler.handle(delivery)
+            await self.handler.handle(delivery)
         except Exception:  # noqa: BLE001 - top handler of a delivery
             # One call's fault must not end the others; this one comes again.
             _log.exception("a delivery failed in a way nobody foresaw", subject=delivery.subject)
