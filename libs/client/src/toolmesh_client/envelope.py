@@ -16,16 +16,13 @@ from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, CatalogEntry
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.values import ArtifactRef, Caller, PayloadRef, WorkspaceCopy
 from toolmesh_contracts.invocation_headers import InvocationHeaders
-from toolmesh_contracts.names import Lane
+from toolmesh_contracts.names import NO_AGENT, Lane
 from toolmesh_contracts.subjects import Subjects
 from toolmesh_contracts.wire import encode
 from toolmesh_identity.claims import Claims
 from toolmesh_identity.signatures import CallFields, sign_call
 
-__all__ = ["NO_AGENT", "CallParts", "caller_of", "write_envelope"]
-
-NO_AGENT = "-"
-"""Stands for the agent in the tenant of a call that no agent makes."""
+__all__ = ["CallParts", "caller_of", "write_envelope"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from toolmesh_contracts.errors import InvalidNameError
 
 __all__ = [
     "BROKER_SCHEMES",
+    "NO_AGENT",
     "SHARD_COUNT",
     "Lane",
     "join_names",
@@ -21,6 +22,8 @@ __all__ = [
     "validate_tool_name",
 ]
 
+NO_AGENT: Final = "-"
+"""Stands for the agent in the tenant of a call that no agent makes."""
 BROKER_SCHEMES: Final = ("nats", "tls")
 """What a broker's URL may begin with."""
 

@@ -16,6 +16,11 @@ class RunningTenants:
         self._most = most
         self._running: Counter[str] = Counter()
 
+    @property
+    def capped(self) -> bool:
+        """Whether there is a cap at all."""
+        return self._most is not None
+
     def full(self, tenant: str) -> bool:
         """Tell whether a tenant has all that it may have."""
         return self._most is not None and self._running[tenant] >= self._most

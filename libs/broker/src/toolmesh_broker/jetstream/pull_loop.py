@@ -174,7 +174,7 @@ class PullIntake:
             if not self._paused:
                 await self._ask_for_more(now)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._timing.tick_s):
+                async with asyncio.timeout(self._until_next_look(now)):
                     await self._wake.wait()
 
     async def watch_connection(self) -> None:
@@ -193,6 +193,11 @@ class PullIntake:
                 await self._buffer.popleft().nak()
 
     # -- internals
+
+    def _until_next_look(self, now: float) -> float:
+        """Seconds until the next tick, or the end of a rest that comes before it."""
+        rests = (pull.not_before - now for pull in self._pulls if pull.not_before > now)
+        return min((self._timing.tick_s, *rests))
 
     def _free(self) -> int:
         return self._credit() - len(self._buffer) - sum(pull.claims for pull in self._pulls)
