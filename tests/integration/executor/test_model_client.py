@@ -54,6 +54,14 @@ async def test_question_and_answer_in_both_dialects(dialect: str) -> None:
     assert 50 in (asked.body.get("max_tokens"), asked.body.get("max_completion_tokens"))
 
 
+async def test_half_a_character_in_an_answer_is_replaced(dialect: str) -> None:
+    """Such text could not travel on, and the tool would wait for it in vain."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(said=Said(text="a\ud800b")))
+        answer = await client.ask(endpoint(server, dialect), ASKED, 60)
+    assert answer.text == "a?b"
+
+
 @pytest.mark.requirement("models:retries")
 async def test_what_passes_is_tried_again_in_one_place(dialect: str) -> None:
     """A rate limit with Retry-After, a fault of the server and a cut answer, each asked again; the libraries add none."""
@@ -75,6 +83,7 @@ async def test_what_passes_is_tried_again_in_one_place(dialect: str) -> None:
         (Turn(raw=b"{no json"), "MODEL_FAILED", "can't be used", ""),
         (Turn(raw=b'{"surprise": [1]}'), "MODEL_FAILED", "can't be used", ""),
         (Turn(raw=b"[]"), "MODEL_FAILED", "can't be used", ""),
+        (Turn(said=Said(text="x" * 600_000)), "MODEL_FAILED", "has 600000 bytes", "max_tokens"),
         (Turn(status=429, headers={"retry-after": "3600"}), "MODEL_UNAVAILABLE", "limits the rate", "try again later"),
         (Turn(stall=True), "DEADLINE_EXCEEDED", "did not answer within", "more time"),
     ],

@@ -1,6 +1,7 @@
 """What `tool run` makes of `--config` and `--artifact`."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ def test_without_files_the_arguments_stay_as_they_were_written() -> None:
         (["doc=a", "docs=missing.txt"], "can't read --artifact docs=missing.txt: No such file"),
         (["doc=."], "--artifact doc=.: "),
         (["doc=/dev/null"], "that is no plain file"),
+        (["doc=fifo"], "that is no plain file"),
     ],
 )
 def test_files_that_have_no_place_are_refused(
@@ -65,6 +67,7 @@ def test_files_that_have_no_place_are_refused(
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         (tmp_path / name).touch()
+    os.mkfifo(tmp_path / "fifo")
     with pytest.raises(ToolmeshError, match=said) as caught:
         bind_artifacts(given, PARAMETERS, b"{}")
     assert caught.value.hint

@@ -58,12 +58,17 @@ def _names(parameter: ArtifactParameter, names: list[str]) -> Any:
 def _readable(name: str, path: Path) -> Path:
     """Say it now: an unreadable file is a mistake on the command line, not a failure of the tool."""
     try:
-        with path.open("rb") as file:
+        # A FIFO without a writer would keep an open waiting for good.
+        with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _refused(f"--artifact {name}={path}: that is no plain file", "give a file")
     except OSError as error:
         raise _refused(f"can't read --artifact {name}={path}: {error.strerror}", "give a readable file") from error
     return path
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _refused(message: str, hint: str) -> ToolmeshError:

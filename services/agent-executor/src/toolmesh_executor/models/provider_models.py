@@ -31,6 +31,10 @@ _OWN_ADDRESSES: Final = {"openai": "https://api.openai.com/v1", "anthropic": "ht
 _UNDERSTOOD: Final = frozenset(ModelSettings.__annotations__)
 _FROM_VARIABLES: Final = frozenset({"OpenAI-Organization", "OpenAI-Project"})
 _SHOWN: Final = 300
+_MOST_BYTES: Final = 512 * 1024
+"""Of an answer."""
+_MOST_TOKENS: Final = 2**31
+"""What a provider may claim that one question took."""
 
 
 class ProviderModels:
@@ -124,11 +128,18 @@ def _settings(of_agent: Mapping[str, Any], question: ModelQuestion) -> ModelSett
 
 
 def _answer(endpoint: Endpoint, response: ModelResponse) -> ModelAnswer:
+    """Return what travels on: no half characters, and no more than the broker takes in one message."""
+    text = (response.text or "").encode(errors="replace")
+    if len(text) > _MOST_BYTES:
+        raise ModelFailedError(
+            f"the answer of model {endpoint.name!r} has {len(text)} bytes, at most {_MOST_BYTES} are passed on",
+            hint="ask for less, or set max_tokens",
+        )
     return ModelAnswer(
-        text=response.text or "",
+        text=text.decode(),
         model=endpoint.name,
-        input_tokens=response.usage.input_tokens,
-        output_tokens=response.usage.output_tokens,
+        input_tokens=min(response.usage.input_tokens, _MOST_TOKENS),
+        output_tokens=min(response.usage.output_tokens, _MOST_TOKENS),
         cut=response.finish_reason == "length",
     )
 
