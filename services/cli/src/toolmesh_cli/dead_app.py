@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from toolmesh_cli.command_running import run_command
-from toolmesh_cli.options import AsJson, DataFolder, help_if_bare
+from toolmesh_cli.options import AsJson, CallingUser, CallTimeout, DataFolder, Scopes, help_if_bare
 
 __all__ = ["dead_app"]
 
@@ -70,14 +70,9 @@ The new call has another id and your token, not the former caller's. It is shown
 def requeue(
     identity: _Id,
     as_json: AsJson = False,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds until the call is given up.", min=0.001, metavar="SECONDS")
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(help="Call with exactly these scopes instead of all that you have. Repeatable.", metavar="SCOPE"),
-    ] = None,
-    user: Annotated[str | None, typer.Option(help="Call on behalf of this user.", metavar="USER")] = None,
+    timeout: CallTimeout = None,
+    scope: Scopes = None,
+    user: CallingUser = None,
     data: DataFolder = None,
 ) -> int:
     """Call once more what a dead letter was to do."""

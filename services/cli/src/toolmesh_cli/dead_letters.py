@@ -14,13 +14,12 @@ from toolmesh_cli.administrative_access import administrative_access
 from toolmesh_cli.call import show_status
 from toolmesh_cli.call_output import (
     exit_code_of_result,
-    failure_document,
+    failures_as_json,
     print_json,
     print_result,
     result_document,
 )
 from toolmesh_cli.dead_letter_output import letter_document, letter_lines, list_lines, summary_document
-from toolmesh_cli.failures import describe
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.mesh_connection import connect_to_mesh, folder_of
 from toolmesh_cli.mesh_state import read_state
@@ -114,13 +113,8 @@ async def run_dead_requeue(options: RequeueOptions) -> int:
     Raises:
         ToolmeshError: no mesh runs here, there is no such letter, or it can't be called again.
     """
-    try:
+    with failures_as_json(wanted=options.as_json):
         return await _requeue(options)
-    except Exception as error:
-        failure = describe(error)
-        if failure is not None and options.as_json:
-            print_json(failure_document(failure), Terminal.stdout())
-        raise
 
 
 async def _requeue(options: RequeueOptions) -> int:

@@ -20,8 +20,11 @@ from toolmesh_cli.options import (
     ArgumentsFile,
     ArtifactFiles,
     AsJson,
+    CallingUser,
+    CallTimeout,
     DataFolder,
     SaveArtifacts,
+    Scopes,
     Workers,
     help_if_bare,
 )
@@ -173,19 +176,12 @@ def call(
         typer.Option(help="Agent files to use instead of the running mesh's.", metavar="FILE|FOLDER"),
     ] = None,
     as_json: AsJson = False,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds until the call is given up.", min=0.001, metavar="SECONDS")
-    ] = None,
+    timeout: CallTimeout = None,
     pool: Annotated[
         str | None, typer.Option(help="Needed only when several pools serve the tool.", metavar="POOL")
     ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Call with exactly these scopes instead of all that the mesh's owner has. Repeatable.", metavar="SCOPE"
-        ),
-    ] = None,
-    user: Annotated[str | None, typer.Option(help="Call on behalf of this user.", metavar="USER")] = None,
+    scope: Scopes = None,
+    user: CallingUser = None,
     save_artifacts: SaveArtifacts = None,
     data: DataFolder = None,
 ) -> int:

@@ -13,8 +13,11 @@ __all__ = [
     "ArgumentsFile",
     "ArtifactFiles",
     "AsJson",
+    "CallTimeout",
+    "CallingUser",
     "DataFolder",
     "SaveArtifacts",
+    "Scopes",
     "Workers",
     "help_if_bare",
 ]
@@ -36,6 +39,19 @@ ArtifactFiles = Annotated[
     list[str] | None,
     typer.Option("--artifact", help="Give a parameter that takes a file this one. Repeatable.", metavar="PARAM=FILE"),
 ]
+CallTimeout = Annotated[
+    float | None,
+    typer.Option("--timeout", help="Seconds until the call is given up.", min=0.001, metavar="SECONDS"),
+]
+Scopes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scope",
+        help="Call with exactly these scopes instead of all that the mesh's owner has. Repeatable.",
+        metavar="SCOPE",
+    ),
+]
+CallingUser = Annotated[str | None, typer.Option("--user", help="Call on behalf of this user.", metavar="USER")]
 SaveArtifacts = Annotated[
     Path | None,
     typer.Option("--save-artifacts", help="Save the files that the tool made here.", metavar="FOLDER"),
