@@ -76,6 +76,15 @@ def test_the_traceback_goes_to_stderr_and_not_to_the_model(tool: ToolProcess) ->
     assert "exec(statement, globals())" in outcome.stderr
 
 
+def test_what_a_call_has_wrong_has_no_traceback(tool: ToolProcess) -> None:
+    """No line of the tool or the SDK is at fault; the log says it in one line."""
+    tool.write(FAILURES)
+    for outcome in (tool.call({"statemnt": "1"}, tool_name="do"), tool.call({}, tool_name="does")):
+        assert outcome.error
+        assert "Traceback" not in outcome.stderr
+        assert len(outcome.stderr.splitlines()) == 1
+
+
 def test_an_interrupt_ends_with_its_signals_code_and_an_envelope(tool: ToolProcess) -> None:
     """A host that interrupts still learns what happened."""
     tool.write(FAILURES)

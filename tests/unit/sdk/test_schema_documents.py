@@ -139,7 +139,8 @@ def test_a_tool_without_description_is_refused_at_discovery_in_every_style_but_s
     tool.write("from toolmesh_sdk import *\n" + source)
     code, stdout, stderr = tool.run("--schema")
     assert (code, stdout) == (1, "")
-    assert stderr.startswith("Schema discovery failed: ToolDefinitionError: run has no description: write ")
+    told = stderr.splitlines()[-1]
+    assert told.startswith("Schema discovery failed: ToolDefinitionError: run has no description: write ")
     assert tool.call({"x": "ran"}, tool_name="run").result["text"] == "ran"
 
 

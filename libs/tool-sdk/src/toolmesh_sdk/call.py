@@ -7,7 +7,7 @@ import sys
 from .calling import Awaiting, call_with, can_be_called_with
 from .context import SandboxToolContextFacade
 from .envelope import error_envelope, exit_code, success_envelope
-from .errors import ToolCancelledError
+from .errors import InvalidArgumentsError, ToolCancelledError, UnknownToolError
 from .invocation import read_invocation
 from .outcome import outcome_of
 
@@ -148,7 +148,8 @@ def _log_traceback(problem: BaseException) -> None:
     """Write the tool's own frames to stderr, for the operator's log; the model gets only the message."""
     from traceback import format_exception
 
-    frame = problem.__traceback__
+    # What a call has wrong is no fault of any line.
+    frame = None if isinstance(problem, InvalidArgumentsError | UnknownToolError) else problem.__traceback__
     while frame is not None and frame.tb_next is not None and _is_own(frame.tb_frame.f_code.co_filename):
         frame = frame.tb_next
     sys.stderr.write("".join(format_exception(type(problem), problem, frame)))

@@ -118,6 +118,8 @@ def _print_schema(tools: ToolSet, config_file: str | None) -> int:
         sys.stderr.write(f"toolmesh_sdk: {problem}\n")
         return 1
     except Exception as problem:  # noqa: BLE001 - an author's property may fail in any way
+        if (place := getattr(problem, "place", None)) is not None:
+            sys.stderr.write(f'  File "{place[0]}", line {place[1]}\n')  # as in a traceback: hosts look for that
         sys.stderr.write(f"Schema discovery failed: {type(problem).__name__}: {problem}\n")
         return 1
     finally:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from .artifacts import ArtifactTypeInfo
 from .calling import Awaiting
 from .config_schema import config_declarations
+from .definition_places import place_of
 from .errors import ToolDefinitionError
+from .function_schema import unknown_annotations
+from .function_tool import FunctionTool
 from .options import volume_declarations
 
 TYPE_CHECKING = False
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     from .dynamic_tool import DynamicTool
     from .tool_sets import ToolSet
 
+_PUBLISHED = "sam_tool_sdk"
 _OVERRIDABLE: dict[str, type] = {
     "name": str,
     "description": str,
@@ -38,11 +44,13 @@ def describe(tools: ToolSet, tool_config: dict[str, Any] | None) -> dict[str, An
 
     entries: dict[str, Any] = {}
     problems: list[str] = []
+    place: tuple[str, int] | None = None
     for tool in tools.all_tools(tool_config or {}):
         try:
             entry = tool_entry(tool)
         except ToolDefinitionError as problem:
             problems.append(str(problem))
+            place = place or problem.place
             continue
         override = schema_override(tool, tool_config) if tool_config is not None else {}
         name = override.pop("name", tool.tool_name)
@@ -52,7 +60,7 @@ def describe(tools: ToolSet, tool_config: dict[str, Any] | None) -> dict[str, An
             problems.append(f"two tools are named {name}; rename one")
         entries[name] = {**entry, **override}
     if problems:
-        raise ToolDefinitionError("; ".join(problems))
+        raise ToolDefinitionError("; ".join(problems), place)
     return {"tools": entries, "sdk": {"name": "toolmesh_sdk", "version": __version__}}
 
 
@@ -60,24 +68,41 @@ def tool_entry(tool: DynamicTool) -> dict[str, Any]:
     """Return the entry of one tool.
 
     Raises:
-        ToolDefinitionError: It has no description, or its parameters are no JSON Schema object.
+        ToolDefinitionError: It has no description, its parameters are no JSON Schema object, or an annotation says
+            nothing. Authors of the published SDK, which took that for text, are not asked for more.
     """
+    function = getattr(tool, "function", None) if isinstance(tool, FunctionTool) else None
     description: object = tool.tool_description
     if not isinstance(description, str) or not description.strip():
-        what = "a docstring" if hasattr(tool, "function") else "tool_description"
+        what = "tool_description" if function is None else "a docstring"
         raise ToolDefinitionError(
-            f"{tool.tool_name} has no description: write {what}, because model providers refuse tools without one"
+            f"{tool.tool_name} has no description: write {what}, because model providers refuse tools without one",
+            place_of(function),
         )
     parameters: object = tool.parameters_schema
     if not isinstance(parameters, dict):
         raise ToolDefinitionError(
             f"{tool.tool_name}: parameters_schema must be a JSON Schema object, is {type(parameters).__name__}"
         )
+    if isinstance(tool, FunctionTool) and _PUBLISHED not in sys.modules:
+        _refuse_unknown_annotations(tool)
     entry: dict[str, Any] = {"description": description, "parameters": parameters}
     entry.update({key: value for key, value in _declarations(tool).items() if value})
     if tool.resolution_type != "early":
         entry["resolution_type"] = tool.resolution_type
     return entry
+
+
+def _refuse_unknown_annotations(tool: FunctionTool) -> None:
+    found = unknown_annotations(tool.parameters)
+    if not found:
+        return
+    places = [place_of(tool.function, name) for name, _ in found]
+    texts = [
+        f"parameter {name!r} of {tool.tool_name}{'' if place is None else f' (line {place[1]})'}: {annotation.reason()}"
+        for (name, annotation), place in zip(found, places, strict=True)
+    ]
+    raise ToolDefinitionError("; ".join(texts), places[0])
 
 
 def _declarations(tool: DynamicTool) -> dict[str, Any]:

@@ -52,7 +52,16 @@ class ResultNotSerialisableError(Exception):
 
 
 class ToolDefinitionError(Exception):
-    """A tool cannot be described: no docstring, two tools of one name, a wrong property."""
+    """A tool cannot be described: no docstring, two tools of one name, an annotation or property that says nothing.
+
+    Args:
+        message: What is wrong, and what to write.
+        place: File and line of it, if there is one.
+    """
+
+    def __init__(self, message: str, place: tuple[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class RunnerArgsError(Exception):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .parameters.unknown import Unknown
     from .signature import Parameter
 
 
@@ -40,6 +41,17 @@ def function_schema(parameters: list[Parameter], texts: dict[str, str]) -> dict[
     if book.definitions:
         schema["$defs"] = book.definitions
     return schema
+
+
+def unknown_annotations(parameters: list[Parameter]) -> list[tuple[str, Unknown]]:
+    """Return what in the annotations of parameters says nothing, fields of classes included, by parameter."""
+    found: list[tuple[str, Unknown]] = []
+    for parameter in parameters:
+        if parameter.role == "argument" or (parameter.role == "kwargs" and parameter.annotation is not MISSING):
+            book = SchemaBook()
+            parameter.kind().schema(book)
+            found += [(parameter.name, annotation) for annotation in book.unknown]
+    return found
 
 
 def returned_schema(function: Callable[..., Any]) -> dict[str, Any] | None:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from toolmesh_sdk.artifacts import DeliveredArtifacts
 
+    from .unknown import Unknown
+
     class ParameterType(Protocol):
         """One parameter type."""
 
@@ -63,12 +65,13 @@ def decoded(value: object, opening: str) -> object:
 
 
 class SchemaBook:
-    """The definitions that a parameters schema refers to."""
+    """The definitions that a parameters schema refers to, and the annotations in it that say nothing."""
 
-    __slots__ = ("_names", "_open", "definitions")
+    __slots__ = ("_names", "_open", "definitions", "unknown")
 
     def __init__(self) -> None:
         self.definitions: dict[str, dict[str, Any]] = {}
+        self.unknown: list[Unknown] = []
         self._names: dict[Hashable, str] = {}
         self._open: list[Hashable] = []
 

@@ -49,7 +49,7 @@ def read_annotation(annotation: object, namespace: dict[str, Any]) -> ParameterT
         if (simple := _SIMPLE.get(annotation)) is not None:
             return simple
     except TypeError:  # an unhashable annotation
-        return OPAQUE
+        return AnnotationReader(namespace).unknown(annotation)
     if isinstance(annotation, type) and annotation.__name__ in _CONTEXT_NAMES:
         return CONTEXT
     return AnnotationReader(namespace).read(annotation)
@@ -79,7 +79,7 @@ class AnnotationReader:
         return AnnotationReader(namespace, self._records)
 
     def read(self, annotation: Any) -> ParameterType:
-        """Return the type of an annotation; what says nothing about JSON is opaque text."""
+        """Return the type of an annotation; what says nothing about JSON is text of an unknown type."""
         import typing
 
         if isinstance(annotation, str | typing.ForwardRef):
@@ -89,6 +89,12 @@ class AnnotationReader:
         if origin is not None:
             return self._read_generic(annotation, origin, arguments)
         return self._read_plain(annotation)
+
+    def unknown(self, annotation: Any) -> ParameterType:
+        """Return the type of an annotation that can't be read."""
+        from .unknown import Unknown
+
+        return Unknown(annotation, self._namespace)
 
     def without_marker(self, annotation: Any) -> tuple[Any, str | None]:
         """Return a TypedDict field's annotation without Required or NotRequired, and which one it was."""
@@ -125,7 +131,7 @@ class AnnotationReader:
         annotation = self._evaluated(text)
         if annotation is not None:
             return self.read(annotation)
-        return CONTEXT if "ToolContext" in text else OPAQUE
+        return CONTEXT if "ToolContext" in text else self.unknown(text)
 
     def _read_plain(self, annotation: Any) -> ParameterType:
         import typing
@@ -141,9 +147,9 @@ class AnnotationReader:
         if type(annotation).__name__ == "TypeAliasType":
             return self.read(annotation.__value__)
         try:
-            return _SIMPLE.get(annotation, OPAQUE)
+            return _SIMPLE.get(annotation) or self.unknown(annotation)
         except TypeError:
-            return OPAQUE
+            return self.unknown(annotation)
 
     def _read_type_variable(self, variable: Any) -> ParameterType:
         if variable.__constraints__:
@@ -176,14 +182,14 @@ class AnnotationReader:
         if hasattr(kind, "__members__"):
             from .choices import EnumOf
 
-            return EnumOf(kind) if kind.__members__ else OPAQUE
+            return EnumOf(kind) if kind.__members__ else self.unknown(kind)
         if is_pydantic_type(kind):
             return PydanticType(kind)
         if (form := text_form(kind)) is not None:
             return form
         from .records import record_of
 
-        return record_of(kind, self) or OPAQUE
+        return record_of(kind, self) or self.unknown(kind)
 
     def _read_generic(self, annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> ParameterType:
         import types
@@ -204,7 +210,7 @@ class AnnotationReader:
         if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar"):
             return self.read(arguments[0])
         if not isinstance(origin, type):
-            return OPAQUE
+            return self.unknown(annotation)
         return self._read_container(origin, arguments) or self._read_generic_class(annotation, origin)
 
     def _read_generic_class(self, annotation: Any, origin: type) -> ParameterType:
