@@ -410,7 +410,10 @@ def test_failed_entries_have_a_label(tmp_path: Path) -> None:
         ("tools: []", "either `agent_name` (one agent) or `agents` (a list)"),
         ("agents: {}", "agents: should be a list"),
         ("agents: []", "agents: should be a list of at least one agent"),
-        ("agent: x\nagents: [{name: a}]", "unknown key; allowed: agents, namespace, tool_defaults"),
+        (
+            "agent: x\nagents: [{name: a}]",
+            "unknown key; did you mean 'agents'?; allowed: agents, namespace, tool_defaults",
+        ),
         ("agent_name: a\nagents: [{name: b}]", "agent_name: unknown key"),
         ("tool_defaults: {a: '${UNSET}'}\nagents: [{name: a}]", "UNSET is not set"),
         ("agent_name: 'a b'", "agent_name: this name is not allowed"),
@@ -426,6 +429,36 @@ def test_a_file_without_a_usable_agent_is_refused(tmp_path: Path, text: str, rea
         load(tmp_path, text)
 
     assert reason in str(caught.value)
+
+
+@pytest.mark.requirement("config:validated")
+def test_all_that_is_wrong_with_a_file_is_told_at_once(tmp_path: Path) -> None:
+    """The file's keys, agents, their tools and unset variables: nothing waits until something else is mended."""
+    text = """\
+agentss: 1
+agents:
+  - name: a
+    modell: x
+    instruction: ${UNSET}
+    tools:
+      - {tool_type: builtn}
+      - {tool_type: builtin, tool_name: t, tool_confg: {}, required_scopes: ["${MISSING}"]}
+  - name: b
+    tools:
+      - {tool_type: builtin}
+"""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+
+    assert [(problem.line, problem.path[-1]) for problem in caught.value.problems] == [
+        (1, "agentss"),
+        (5, "instruction"),
+        (4, "modell"),
+        (7, "tool_type"),
+        (8, 0),
+        (8, "tool_confg"),
+        (11, "tool_name"),
+    ]
 
 
 def test_no_problem_shows_a_secret(tmp_path: Path) -> None:

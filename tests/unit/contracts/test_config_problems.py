@@ -16,7 +16,7 @@ def test_a_problem_is_one_line_with_everything() -> None:
         suggestion="y",
     )
 
-    assert str(problem) == 'a.yaml:3: tools[0]["a.b"].type: no; found "x"; allowed: y; did you mean \'y\'?'
+    assert str(problem) == 'a.yaml:3: tools[0]["a.b"].type: no; found "x"; did you mean \'y\'?; allowed: y'
     assert str(Problem(file="a.yaml", message="gone")) == "a.yaml: gone"
     assert format_path((0, "a")) == "[0].a"
 

@@ -74,6 +74,18 @@ tools:
     assert tool.model_fields_set == set(ToolManifest.model_fields)
 
 
+def test_keys_beside_the_tools_and_the_tools_are_told_at_once(tmp_path: Path) -> None:
+    """Nobody has to mend the one to hear of the other."""
+    path = tmp_path / "manifest.yaml"
+    path.write_text("vresion: 1\ntools:\n  a: {executable: x, timeout_second: 3}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_manifest(path)
+    assert [(problem.line, problem.suggestion) for problem in caught.value.problems] == [
+        (1, "version"),
+        (3, "timeout_seconds"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
@@ -89,7 +101,7 @@ tools:
         ("{executable: x, timeout_seconds: -1}", "greater than 0"),
         ("{executable: x, timeout_seconds: 1000000000}", "less than or equal to 86400"),
         ("{executable: x, timeout_seconds: true}", "not true or false"),
-        ("{executable: x, timeout_second: 3}", "unknown key; allowed: compat,"),
+        ("{executable: x, timeout_second: 3}", "unknown key; did you mean 'timeout_seconds'?; allowed: compat,"),
         ("{executable: x, timeout_second: 3}", "did you mean 'timeout_seconds'?"),
         ("{executable: x, max_attempts: 2}", "needs `idempotent: true`"),
         ("{executable: x, max_attempts: true}", "not true or false"),
@@ -147,7 +159,7 @@ def test_variables_of_the_worker_are_not_filled_in(tmp_path: Path, monkeypatch: 
         ("- a", "should be a mapping"),
         ("version: 1", "tools: this key is required"),
         ("version: 2\ntools: {}", "version: this value is not allowed; found 2; allowed: 1"),
-        ("tool: {}\ntools: {}", "unknown key; allowed: tools, version; did you mean 'tools'?"),
+        ("tool: {}\ntools: {}", "unknown key; did you mean 'tools'?; allowed: tools, version"),
         ("tools: [a]", "tools: should be a mapping of tool names"),
         ("tools: {a: {executable: x}, a: {executable: y}}", "the key 'a' is there twice"),
         ("tools: {a: {executable: !!python/name:os.system }}", "tags are not used"),

@@ -61,20 +61,24 @@ def test_without_an_environment_references_are_text(tmp_path: Path) -> None:
     assert loaded.referenced == frozenset()
 
 
-def test_unset_variables_come_before_everything_else(tmp_path: Path) -> None:
-    """What a variable would have held can't be judged yet."""
-    message = refusal(tmp_path, "as: ${UNSET}\nunknown: 1\n", {})
+def test_unset_variables_come_first_and_what_they_would_hold_is_not_judged(tmp_path: Path) -> None:
+    """The other mistakes are told with them, so that one look is enough."""
+    message = refusal(tmp_path, "one: {size: '${UNSET}'}\nas: ''\nunknown: 1\n", {})
 
-    assert "UNSET is not set" in message
-    assert "unknown" not in message.replace("UNSET", "")
+    first, *others = message.splitlines()
+    assert "one.size: the environment variable UNSET is not set" in first
+    assert [line.split(": ")[1] for line in others] == ["as", "unknown"]
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("one: {sise: 1}", "f.yaml:1: one.sise: unknown key; allowed: password, size; did you mean 'size'?"),
-        ("many:\n  - size: 1\n  - sise: 1", "f.yaml:3: many[1].sise: unknown key; allowed: password, size"),
-        ("named: {a: {sise: 1}}", "named.a.sise: unknown key; allowed: password, size"),
+        ("one: {sise: 1}", "f.yaml:1: one.sise: unknown key; did you mean 'size'?; allowed: password, size"),
+        (
+            "many:\n  - size: 1\n  - sise: 1",
+            "f.yaml:3: many[1].sise: unknown key; did you mean 'size'?; allowed: password, size",
+        ),
+        ("named: {a: {sise: 1}}", "named.a.sise: unknown key; did you mean 'size'?; allowed: password, size"),
         ("given: x", "given: unknown key; allowed: as, many, named, one"),
         ("one: 5", "one: should be a mapping; found 5"),
         ("many: {}", "many: should be a list; found a mapping"),

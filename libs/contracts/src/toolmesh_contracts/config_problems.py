@@ -46,10 +46,10 @@ class Problem:
         parts = [f"{where}: {format_path(self.path)}: {self.message}" if self.path else f"{where}: {self.message}"]
         if self.found:
             parts.append(f"found {self.found}")
-        if self.allowed:
-            parts.append(f"allowed: {self.allowed}")
         if self.suggestion:
             parts.append(f"did you mean {self.suggestion!r}?")
+        if self.allowed:
+            parts.append(f"allowed: {self.allowed}")
         return "; ".join(parts)
 
 

@@ -3,7 +3,7 @@
 Read by workers. A manifest comes from a tool's author, so variables of the worker's environment are never filled in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -131,7 +131,7 @@ def load_manifest(path: Path) -> Manifest:
         ConfigError: the file as a whole can't be used: unreadable, no valid YAML, another version, no `tools`.
     """
     document = read_yaml(path)
-    entries = _entries(document)
+    entries, outside = _entries(document)
     tools: dict[str, ToolManifest] = {}
     problems: list[Problem] = []
     for name, value in entries.items():
@@ -139,24 +139,31 @@ def load_manifest(path: Path) -> Manifest:
             tools[name] = _tool(document, name, value)
         except ConfigError as error:
             problems.extend(error.problems)
+    if outside:
+        raise ConfigError([*outside, *problems])
     return Manifest(path, tools, tuple(problems))
 
 
-def _entries(document: Document) -> Mapping[str, Any]:
+def _entries(document: Document) -> tuple[Mapping[str, Any], Sequence[Problem]]:
+    """Return the tools as they are written, and what is wrong with the keys beside them."""
     value = document.value()
     if not isinstance(value, dict):
         message = "should be a mapping with `version` and `tools`"
         raise ConfigError([document.problem((), message, found=describe(value))])
     outline = {key: item for key, item in value.items() if key != "tools"}
     outline |= {"tools": {}} if "tools" in value else {}
-    check(TypeAdapter(ManifestFile), ManifestFile, document, outline)
-    tools = value["tools"]
+    outside: Sequence[Problem] = ()
+    try:
+        check(TypeAdapter(ManifestFile), ManifestFile, document, outline)
+    except ConfigError as error:
+        outside = error.problems
+    tools = value.get("tools")
     if tools is None:
-        return {}
+        return {}, outside
     if not isinstance(tools, dict):
         message = "should be a mapping of tool names to their settings"
-        raise ConfigError([document.problem(("tools",), message, found=describe(tools))])
-    return tools
+        raise ConfigError([*outside, document.problem(("tools",), message, found=describe(tools))])
+    return tools, outside
 
 
 def _tool(document: Document, name: str, value: Any) -> ToolManifest:

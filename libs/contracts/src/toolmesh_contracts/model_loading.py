@@ -1,7 +1,7 @@
 """From a file to a checked model: parse, fill variables in, validate, and say every problem with its line."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -67,20 +67,25 @@ def load_model(path: Path, model: type[M], environment: Mapping[str, str] | None
         environment: Variables to fill in; None leaves `${…}` alone, as is right for files of strangers.
 
     Raises:
-        ConfigError: with every problem of the file; unset variables come before all others, since what they would hold
-            can't be judged.
+        ConfigError: with every problem of the file; what unset variables would hold is not judged.
     """
     document = read_document(path)
     if environment is None:
         return Loaded(check(TypeAdapter(model), model, document, document.value()), document, frozenset())
     expansion = expand(document, environment)
-    if expansion.problems:
-        raise ConfigError(expansion.problems)
-    checked = check(TypeAdapter(model), model, document, expansion.value)
+    checked = check(TypeAdapter(model), model, document, expansion.value, unset=expansion.problems)
     return Loaded(checked, document, expansion.referenced)
 
 
-def check(adapter: TypeAdapter[T], shape: Any, document: Document, value: Any, path: ConfigPath = ()) -> T:
+def check(
+    adapter: TypeAdapter[T],
+    shape: Any,
+    document: Document,
+    value: Any,
+    path: ConfigPath = (),
+    *,
+    unset: Sequence[Problem] = (),
+) -> T:
     """Validate one part of a document.
 
     Args:
@@ -89,15 +94,25 @@ def check(adapter: TypeAdapter[T], shape: Any, document: Document, value: Any, p
         document: Where the value comes from.
         value: The value, variables filled in.
         path: Where it is in the document.
+        unset: Variables of this part that could not be filled in: what they would hold is not judged.
 
     Raises:
         ConfigError: with every problem found.
     """
     try:
-        return adapter.validate_python(value)
+        checked = adapter.validate_python(value)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        raise ConfigError(_problem(document, path, shape, detail) for detail in details) from None
+        found = [_problem(document, path, shape, detail) for detail in details]
+        raise ConfigError([*unset, *(one for one in found if not _may_follow(one, unset))]) from None
+    if unset:
+        raise ConfigError(unset)
+    return checked
+
+
+def _may_follow(problem: Problem, unset: Sequence[Problem]) -> bool:
+    """Say whether a problem may come of a variable that is not set: it is told of the same value or one around it."""
+    return any(one.path[: len(problem.path)] == problem.path for one in unset)
 
 
 def _problem(document: Document, base: ConfigPath, shape: Any, detail: ErrorDetails) -> Problem:

@@ -1,6 +1,6 @@
 """Loads a file of agents; one bad toolset or agent leaves the others usable, and visible."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -112,85 +112,103 @@ class _FileLoader:
         value = self._expansion.value
         if not isinstance(value, dict):
             self._refuse((), "should be a mapping with `agent_name` or `agents`", describe(value))
+        problems: list[Problem] = []
         if "agents" in value:
-            places = self._list_places(value)
+            places, problems = self._list_places(value)
         elif "agent_name" in value:
             places = [()]
         else:
             self._refuse((), "either `agent_name` (one agent) or `agents` (a list) is needed")
+        is_usable = not problems
         agents: list[LoadedAgent] = []
-        problems: list[Problem] = []
         for place in places:
             try:
                 agents.append(self._agent(place, {agent.config.name for agent in agents}))
             except ConfigError as error:
                 problems.extend(error.problems)
-        if not agents:
-            raise ConfigError(problems)
+        if not agents or not is_usable:
+            failed = (tool for agent in agents for tool in agent.failed_tools)
+            raise ConfigError([*problems, *(problem for tool in failed for problem in tool.problems)])
         return AgentFile(self._path, tuple(agents), tuple(problems))
 
     def _refuse(self, path: ConfigPath, message: str, found: str = "") -> NoReturn:
         raise ConfigError([self._document.problem(path, message, found=found)])
 
-    def _list_places(self, value: dict[str, Any]) -> list[ConfigPath]:
-        """Return the agents' paths, after the file's own keys were found sound."""
+    def _list_places(self, value: dict[str, Any]) -> tuple[list[ConfigPath], list[Problem]]:
+        """Return the agents' paths, and what is wrong with the file's own keys."""
         agents = value["agents"]
         if not isinstance(agents, list) or not agents:
             self._refuse(("agents",), "should be a list of at least one agent", describe(agents))
-        outside = [problem for problem in self._expansion.problems if problem.path[:1] != ("agents",)]
-        if outside:
-            raise ConfigError(outside)
-        outline = {**value, "agents": [{"name": "x"}]}
-        check(TypeAdapter(AgentListFile), AgentListFile, self._document, outline)
-        return [("agents", index) for index in range(len(agents))]
+        unset = [problem for problem in self._expansion.problems if problem.path[:1] != ("agents",)]
+        problems: list[Problem] = []
+        try:
+            outline = {**value, "agents": [{"name": "x"}]}
+            check(TypeAdapter(AgentListFile), AgentListFile, self._document, outline, unset=unset)
+        except ConfigError as error:
+            problems += error.problems
+        return [("agents", index) for index in range(len(agents))], problems
 
     def _agent(self, place: ConfigPath, taken: set[str]) -> LoadedAgent:
         value = _at(self._expansion.value, place)
         if not isinstance(value, dict):
             self._refuse(place, "should be a mapping", describe(value))
         tools_place = (*place, "tools")
-        problems = [
+        entries = value.get("tools") or []
+        if not isinstance(entries, list):
+            self._refuse(tools_place, "should be a list", describe(entries))
+        try:
+            config = self._settings(place, tools_place, value, taken)
+        except ConfigError as error:
+            # All that is wrong is said at once, though the agent can't start anyway.
+            _, failed = self._tools(tools_place, entries, place)
+            raise ConfigError([*error.problems, *(problem for tool in failed for problem in tool.problems)]) from None
+        tools, failed = self._tools(tools_place, entries, place)
+        config = config.model_copy(update={"tools": tuple(tool.entry for tool in tools)})
+        return LoadedAgent(config, tuple(tools), tuple(failed))
+
+    def _settings(
+        self, place: ConfigPath, tools_place: ConfigPath, value: dict[str, Any], taken: Collection[str]
+    ) -> AgentConfig:
+        """Check what an agent says beside its tools."""
+        unset = [
             problem
             for problem in self._expansion.problems
             if _below(problem.path, place) and not _below(problem.path, tools_place)
         ]
-        if problems:
-            raise ConfigError(problems)
-        config = self._config(place, {**value, "tools": []})
+        config = self._config(place, {**value, "tools": []}, unset)
         if config.name in taken:
             self._refuse((*place, "name"), "another agent of this file has the same name", describe(config.name))
-        entries = value.get("tools") or []
-        if not isinstance(entries, list):
-            self._refuse(tools_place, "should be a list", describe(entries))
+        return config
+
+    def _tools(
+        self, tools_place: ConfigPath, entries: list[Any], agent: ConfigPath
+    ) -> tuple[list[LoadedTool], list[FailedTool]]:
         tools: list[LoadedTool] = []
         failed: list[FailedTool] = []
         for position, entry in enumerate(entries):
             try:
-                tools.append(self._tool((*tools_place, position), entry, place))
+                tools.append(self._tool((*tools_place, position), entry, agent))
             except ConfigError as error:
                 failed.append(FailedTool(self._label((*tools_place, position)), position, error.problems))
-        config = config.model_copy(update={"tools": tuple(tool.entry for tool in tools)})
-        return LoadedAgent(config, tuple(tools), tuple(failed))
+        return tools, failed
 
-    def _config(self, place: ConfigPath, value: dict[str, Any]) -> AgentConfig:
+    def _config(self, place: ConfigPath, value: dict[str, Any], unset: Sequence[Problem]) -> AgentConfig:
         if place:
-            config = check(TypeAdapter(AgentConfig), AgentConfig, self._document, value, place)
+            config = check(TypeAdapter(AgentConfig), AgentConfig, self._document, value, place, unset=unset)
             shared = self._expansion.value.get("namespace")
             return config if config.namespace or not shared else config.model_copy(update={"namespace": shared})
-        single = check(TypeAdapter(SingleAgentFile), SingleAgentFile, self._document, value)
+        single = check(TypeAdapter(SingleAgentFile), SingleAgentFile, self._document, value, unset=unset)
         given = single.model_fields_set - {"agent_name"}
         settings = {key: getattr(single, key) for key in given}
         return AgentConfig.model_construct(given | {"name"}, name=single.agent_name, **settings)
 
     def _tool(self, place: ConfigPath, entry: Any, agent: ConfigPath) -> LoadedTool:
-        problems = [problem for problem in self._expansion.problems if _below(problem.path, place)]
-        if problems:
-            raise ConfigError(problems)
+        unset = [problem for problem in self._expansion.problems if _below(problem.path, place)]
         secret_paths: frozenset[ConfigPath] = frozenset()
         if isinstance(entry, dict) and isinstance(entry.get("tool_config") or {}, dict):
             merged, secret_paths = self._tool_config(place, agent)
             entry = {**entry, "tool_config": merged}
-        checked = check(TOOL_ENTRY, ToolEntry, self._document, entry, place)
+        checked = check(TOOL_ENTRY, ToolEntry, self._document, entry, place, unset=unset)
         return LoadedTool(checked, place[-1] if isinstance(place[-1], int) else 0, self._line(place), secret_paths)
 
     def _label(self, place: ConfigPath) -> str:
