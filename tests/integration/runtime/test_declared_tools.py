@@ -113,6 +113,18 @@ async def test_files_in_the_outbox_become_artifacts_of_their_call(tmp_path: Path
     assert again.artifacts == ()
 
 
+@pytest.mark.requirement("tool:outputs")
+async def test_a_cut_file_of_a_failed_command_is_not_kept(tmp_path: Path) -> None:
+    """The note names the limit."""
+    line = 'head -c 100M /dev/zero > "$VESSEL_OUTBOX/cut"'
+    agent = agent_folder(tmp_path / "agents" / "a", {"fill": line})
+    async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [agent]):
+        filled = await mesh.client.call("fill")
+    assert filled.error is not None
+    assert filled.artifacts == ()
+    assert "'cut' was refused: it was cut at 64 MiB" in filled.notes[0]
+
+
 @pytest.mark.requirement("declared:outbox")
 async def test_a_hostile_outbox_is_refused_entry_by_entry(tmp_path: Path) -> None:
     """Links, FIFOs, too deep and too many; what is sound is kept, and what was refused is said."""

@@ -77,6 +77,8 @@ async def test_every_return_value_and_failure_has_its_outcome(tmp_path: Path, to
     told = dict(zip(kinds, results, strict=True))
     for kind, expected in SUCCESSES.items():
         assert (kind, told[kind].outcome, told[kind].message, told[kind].data) == (kind, *expected)
+        silent = expected == (Outcome.OK, "", None)
+        assert (kind, "the tool returned nothing" in told[kind].notes) == (kind, silent)
     for kind, (type_, message, retryable) in FAILURES.items():
         error = told[kind].error
         assert error is not None, kind

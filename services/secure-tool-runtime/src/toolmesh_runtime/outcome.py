@@ -11,7 +11,7 @@ from toolmesh_runtime.model_calls import ModelUsage
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_sandbox import process
 
-__all__ = ["failed_result", "run_result", "with_model_usage"]
+__all__ = ["failed_result", "run_result", "silence", "with_model_usage"]
 
 
 def failed_result(
@@ -67,6 +67,12 @@ def run_result(
         ),
         tool_version=version,
     )
+
+
+def silence(result: Result) -> tuple[str, ...]:
+    """Return a note for a success that has nothing to show: a forgotten `return` looks like that."""
+    said = result.message or result.data or result.payload or result.artifacts or result.inline_outputs
+    return () if said or result.outcome is not Outcome.OK else ("the tool returned nothing",)
 
 
 def with_model_usage(result: Result, model: ModelUsage | None) -> Result:

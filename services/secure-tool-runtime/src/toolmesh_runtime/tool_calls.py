@@ -31,7 +31,7 @@ from toolmesh_runtime.declared.command_run import DeclaredCommands
 from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.model_calls import ModelCalls
-from toolmesh_runtime.outcome import failed_result, run_result, with_model_usage
+from toolmesh_runtime.outcome import failed_result, run_result, silence, with_model_usage
 from toolmesh_runtime.process.confinement import Confinement
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
 from toolmesh_runtime.process.static_credential import static_credential
@@ -157,7 +157,7 @@ class ToolCalls:
         ) as run:
             result = await self._result(invocation, tool, run, secrets, attempt)
         result = with_model_usage(result, None if model is None else model.usage)
-        result = msgspec.structs.replace(result, notes=(*checked.notes, *result.notes))
+        result = msgspec.structs.replace(result, notes=(*checked.notes, *result.notes, *silence(result)))
         if result.error is not None and result.error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:
             return self._failed(
                 invocation, attempt, ErrorCode.DEADLINE_EXCEEDED, "the tool was stopped at the call's deadline"

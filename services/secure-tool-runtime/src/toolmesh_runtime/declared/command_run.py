@@ -4,7 +4,7 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,10 +17,11 @@ from toolmesh_runtime.declared.call_arguments import as_flags, as_json, read_arg
 from toolmesh_runtime.declared.command_output import command_return
 from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.declared.turn_workspaces import TurnWorkspaces
+from toolmesh_runtime.process.cut_files import whole_files
 from toolmesh_runtime.process.output_files import FileOutput, SortedOutputs, guess_mime_type
 from toolmesh_runtime.process.tool_run import FinishedRun
 from toolmesh_sandbox.backend import Backend
-from toolmesh_sandbox.outputs import Collected, OutputLimits, collect
+from toolmesh_sandbox.outputs import Collected, OutputFile, OutputLimits, collect
 from toolmesh_sandbox.policy import Policy
 from toolmesh_sandbox.process import Exit, Usage
 from toolmesh_sandbox.workspaces import Workspace
@@ -99,8 +100,15 @@ class DeclaredCommands:
             returned = await asyncio.to_thread(command_return, ended, tool.output_chars, wall_clock_s)
             with await asyncio.to_thread(collect, used.workspace.outbox, _OUTBOX_LIMITS) as collected:
                 await self.turns.save(used, invocation, policy)
-                files = {file.name: file for file in collected.files}
-                finished = FinishedRun(returned, _outputs(collected), files, ended.usage, ended.stdout)
+                whole, notes = whole_files(
+                    collected.files,
+                    ended,
+                    failed=returned.error is not None,
+                    largest_bytes=policy.limits.file_bytes,
+                )
+                files = {file.name: file for file in whole}
+                outputs = _outputs(whole, notes, collected)
+                finished = FinishedRun(returned, outputs, files, ended.usage, ended.stdout)
                 yield CommandRun(finished, used.copy)
 
     async def _served(
@@ -147,7 +155,7 @@ def _prepared(tool: DeclaredTool, data: bytes) -> _Call:
     return _Call(tool.argv, as_json(arguments))
 
 
-def _outputs(collected: Collected) -> SortedOutputs:
-    files = tuple(FileOutput(file.name, guess_mime_type(file.name), "artifact") for file in collected.files)
-    notes = tuple(f"file {name!r} in the outbox was refused: {reason}" for name, reason in collected.refused[:50])
-    return SortedOutputs(files, (), notes)
+def _outputs(whole: Sequence[OutputFile], notes: Sequence[str], collected: Collected) -> SortedOutputs:
+    files = tuple(FileOutput(file.name, guess_mime_type(file.name), "artifact") for file in whole)
+    refused = (f"file {name!r} in the outbox was refused: {reason}" for name, reason in collected.refused[:50])
+    return SortedOutputs(files, (), (*notes, *refused))

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import structs
 
 from toolmesh_runtime.process.confinement import SDK_INSIDE, TOOLSET_INSIDE, Confinement, ToolProgram
+from toolmesh_runtime.process.cut_files import whole_files
 from toolmesh_runtime.process.interpretation import interpret
 from toolmesh_runtime.process.model_lines import AskModel
 from toolmesh_runtime.process.model_socket import model_descriptor, model_socket
@@ -127,8 +128,8 @@ async def run_tool(
         returned = await asyncio.to_thread(interpret, ended, result, wall_clock_s)
         returned = await asyncio.to_thread(redacted, returned, secrets)
         with await asyncio.to_thread(collect, workspace.host / folder.output.name, limits.outputs) as collected:
-            outputs = _sorted(returned, collected, secrets)
-            files = {file.name: file for file in collected.files}
+            files, notes = _whole(returned, ended, collected, program.policy.limits.file_bytes)
+            outputs = _sorted(returned, files, notes, secrets)
             yield FinishedRun(_without_paths(returned, hider), outputs, files, ended.usage, ended.stdout)
 
 
@@ -198,16 +199,26 @@ def _read_result(folder: Path, name: str, cap: int) -> bytes | OutputRefusedErro
         return error
 
 
-def _sorted(returned: ToolReturn, collected: Collected, secrets: tuple[str, ...]) -> SortedOutputs:
-    index = next((file for file in collected.files if file.name == INDEX_FILE), None)
+def _whole(
+    returned: ToolReturn, ended: Exit, collected: Collected, largest_bytes: int
+) -> tuple[dict[str, OutputFile], list[str]]:
+    """Return the files to keep, and notes on the others."""
+    failed = returned.error is not None
+    whole, notes = whole_files(collected.files, ended, failed=failed, largest_bytes=largest_bytes)
+    notes += [f"output file {name!r} was refused: {reason}" for name, reason in collected.refused]
+    return {file.name: file for file in whole}, notes
+
+
+def _sorted(
+    returned: ToolReturn, files: Mapping[str, OutputFile], notes: Sequence[str], secrets: tuple[str, ...]
+) -> SortedOutputs:
+    index = files.get(INDEX_FILE)
     entries = {}
     if index is not None and index.size <= _INDEX_BYTES:
         with index.open() as reader:
             entries = read_index(without(reader.read(_INDEX_BYTES), secrets))
-    files = {file.name: file for file in collected.files}
     outputs = sort_outputs(returned.data_objects, [*files], entries, lambda name: _short_text(files[name], secrets))
-    refused = tuple(f"output file {name!r} was refused: {reason}" for name, reason in collected.refused)
-    return SortedOutputs(outputs.files, outputs.inline, (*outputs.notes, *refused))
+    return SortedOutputs(outputs.files, outputs.inline, (*outputs.notes, *notes))
 
 
 def _short_text(file: OutputFile, secrets: tuple[str, ...]) -> bytes | None:
