@@ -60,6 +60,27 @@ if __name__ == "__main__":
     cli()
 '''
 
+CUT = '''
+from toolmesh_sdk import tool_cli
+
+def write(how: str) -> str:
+    """Write more than is allowed, or wait before it."""
+    import pathlib, time
+    pathlib.Path("output/small.txt").write_text("all of it")
+    if how == "stuck":
+        time.sleep(60)
+    try:
+        pathlib.Path("output/large.bin").write_bytes(bytes(2 << 20))
+    except OSError:
+        if how == "fails":
+            raise
+    return "done"
+
+cli = tool_cli(write)
+if __name__ == "__main__":
+    cli()
+'''
+
 
 @asynccontextmanager
 async def bench(**settings: Any) -> AsyncIterator[Bench]:
@@ -110,7 +131,7 @@ async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(t
         large, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "", "big": 400000}')
         bad, _ = await run(opened, tmp_path / "shout.py", payloads, arguments=b'{"txt": 1}')
         set_badly, told_badly = await run(
-            opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "x"}', config={"password": 5}
+            opened, tmp_path / "shout.py", payloads, arguments=b'{"text": "x"}', config={"password": True}
         )
     assert [text for text in told if "myself" not in text] == ["started", "one", "two"]
     assert "to myself [redacted]/" in told
@@ -221,6 +242,47 @@ echo '{"tools": {"schema": {"description": "", "parameters": {"type": "object", 
     logs = [fault.log for fault in checked.faults if "ZeroDivisionError" in str(fault.problem)]
     assert "boom = 1 / 0" in logs[0]
     assert checked.tools == ("good", "good")
+
+
+@pytest.mark.requirement("tool:annotated")
+async def test_the_check_tells_the_line_of_an_annotation_and_the_file_that_hides_a_module(tmp_path: Path) -> None:
+    """The place is the author's, and the cure is what helps."""
+    greet = PLAIN.format(name="greet", sleep=0).replace("city: str)", "city: strr)")
+    greet = greet.replace("\n", "from __future__ import annotations\n", 1)
+    for name, source in (("greet", greet), ("json", PLAIN.format(name="json", sleep=0))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.py").write_text(source)
+        entry = f"{{executable: {name}, tool_dir: .}}"
+        (tmp_path / name / "manifest.yaml").write_text(f"version: 1\ntools: {{{name}: {entry}}}\n")
+    async with bench() as opened:
+        checked = await check_places([tmp_path], opened)
+    told = {Path(fault.problem.file).name: fault for fault in checked.faults}
+    assert told["greet.py"].problem.line == 1 + greet.split("\n").index("def greet(city: strr) -> str:")
+    assert "there is no strr; did you mean str?" in told["greet.py"].problem.message
+    assert told["json.py"].cure.startswith("rename json.py: ")
+    assert checked.tools == ()
+
+
+@pytest.mark.requirement("tool:outputs")
+async def test_a_cut_file_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
+    """Not kept of a call that failed; doubted of one that did not, or that was ended early. The limit is named."""
+    (tmp_path / "write.py").write_text(CUT)
+    entry = "{executable: write, tool_dir: ., timeout_seconds: 4, resource_limits: {max_file_size_mb: 1}}"
+    (tmp_path / "manifest.yaml").write_text(f"version: 1\ntools: {{write: {entry}}}\n")
+    (tmp_path / "store").mkdir()
+    payloads = PayloadFolder(tmp_path / "store")
+    results = {}
+    async with bench() as opened:
+        for how in ("fails", "goes on", "stuck"):
+            results[how], _ = await run(opened, tmp_path, payloads, arguments=msgspec.json.encode({"how": how}))
+    kept = {how: [one.filename for one in result.artifacts] for how, result in results.items()}
+    assert kept == {"fails": ["small.txt"], "goes on": ["large.bin", "small.txt"], "stuck": ["small.txt"]}
+    assert results["fails"].outcome is Outcome.ERROR
+    assert results["fails"].notes == (
+        "output file 'large.bin' was refused: it was cut at 1 MiB, the limit of one file (max_file_size_mb)",
+    )
+    assert "output file 'large.bin' may be cut" in results["goes on"].notes[0]
+    assert results["stuck"].notes == ("the tool was ended before it was done: its output files may be incomplete",)
 
 
 async def test_a_command_that_can_not_start_is_told_of(tmp_path: Path) -> None:

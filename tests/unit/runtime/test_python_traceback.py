@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from toolmesh_runtime.toolsets.python_traceback import failed_at, missing_module
+import pytest
+
+from toolmesh_runtime.toolsets.python_traceback import failed_at, hiding_file, missing_module
 
 LOG = """Traceback (most recent call last):
   File "/opt/toolmesh/toolset/greet.py", line 4, in <module>
@@ -27,3 +29,19 @@ def test_the_module_that_is_missing_is_named_as_it_is_installed() -> None:
     """Its top package."""
     assert missing_module(LOG) == "requests"
     assert missing_module("ValueError") == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "last", "hiding"),
+    [
+        ("json.py", "ImportError: cannot import name 'dumps' from 'json'", "json.py"),
+        ("python/re.py", "AttributeError: module 're' has no attribute 'compile'", "python/re.py"),
+        ("greet.py", "ImportError: cannot import name 'x' from 'y'", ""),
+        ("json.py", "ZeroDivisionError: division by zero", ""),
+        ("json.py", "ModuleNotFoundError: No module named 'requests'", ""),
+    ],
+)
+def test_a_file_that_hides_pythons_own_module_is_named(file: str, last: str, hiding: str) -> None:
+    """Where the program fails as one does that met the wrong module, and only there."""
+    log = f'  File "/opt/toolmesh/toolset/{file}", line 1\n  File "/usr/lib/python3.11/enum.py", line 2\n{last}\n'
+    assert hiding_file(log, Path("/var/x")) == hiding

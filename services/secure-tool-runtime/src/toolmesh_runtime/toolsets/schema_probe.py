@@ -9,7 +9,7 @@ from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.tool_description import ToolDescriptions, parse_tool_descriptions
 from toolmesh_runtime.process.confinement import Confinement, ToolProgram
 from toolmesh_runtime.toolsets.presentation import presented
-from toolmesh_runtime.toolsets.python_traceback import failed_at, missing_module
+from toolmesh_runtime.toolsets.python_traceback import failed_at, hiding_file, missing_module
 
 __all__ = ["ProbeError", "describe_program"]
 
@@ -22,16 +22,20 @@ class ProbeError(ToolmeshError):
 
     Attributes:
         reason: The message without the place.
+        cure: What to do about it, if that can be told.
         log: All that it wrote to stderr.
         place: File below the program's folder, and line, where it failed, if it says.
     """
 
     default_code = ErrorCode.INIT_ERROR
 
-    def __init__(self, message: str, *, log: str = "", place: tuple[str, int] | None = None) -> None:
-        hint = "`toolmesh tool validate FOLDER` shows the whole error"
+    def __init__(self, message: str, *, log: str = "", place: tuple[str, int] | None = None, hiding: str = "") -> None:
+        self.cure = ""
         if module := missing_module(log):
-            hint = f"install it beside the program: pip install --target python {module}, in the program's folder"
+            self.cure = f"install it beside the program: pip install --target python {module}, in the program's folder"
+        elif hiding:
+            self.cure = f"rename {hiding}: it hides the module of this name of Python's own library"
+        hint = self.cure or "`toolmesh tool validate FOLDER` shows the whole error"
         super().__init__(message if place is None else f"{place[0]}:{place[1]}: {message}", hint=hint)
         self.reason = message
         self.log = log
@@ -68,8 +72,8 @@ async def describe_program(
     if ended.code != 0:
         how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
         last = stderr.splitlines()[-1] if stderr else "it wrote nothing to stderr"
-        place = failed_at(stderr, program.folder)
-        raise ProbeError(f"--schema ended with {how}: {last[:_SHOWN]}", log=stderr, place=place)
+        place, hiding = failed_at(stderr, program.folder), hiding_file(stderr, program.folder)
+        raise ProbeError(f"--schema ended with {how}: {last[:_SHOWN]}", log=stderr, place=place, hiding=hiding)
     try:
         found = parse_tool_descriptions(ended.stdout)
     except ToolmeshError as error:

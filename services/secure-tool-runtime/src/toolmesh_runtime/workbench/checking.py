@@ -131,7 +131,7 @@ async def _check(entry: Entry, manifest: Document | None, bench: Bench) -> Check
 def _fault(entry: Entry, manifest: Document | None, error: ToolmeshError | SandboxError) -> Fault:
     if not isinstance(error, ProbeError) or entry.program is None:
         return Fault(_problem(entry, manifest, error.message), error.hint)
-    cure = ""
+    cure = error.cure
     if module := missing_module(error.log):
         cure = f"install it beside the program: pip install --target {entry.program.folder / 'python'} {module}"
     if error.place is None:
