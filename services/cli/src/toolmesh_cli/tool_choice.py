@@ -32,7 +32,7 @@ def choose_entries(place: Path, tool: str | None, terminal: Terminal) -> tuple[E
         entries = tuple(entry for entry in entries if entry.name == tool)
     if not entries:
         names = [entry.name for entry in found.entries]
-        raise _no_tool(str(place), tool, names)
+        raise _no_tool(str(place), tool, names, warned=bool(found.problems))
     return entries
 
 
@@ -49,7 +49,7 @@ def choose_declared(folder: Path, tool: str | None, bench: Bench, terminal: Term
         raise _several(list(found.tools))
     name = tool or next(iter(found.tools), "")
     if name not in found.tools:
-        raise _no_tool(str(folder), tool, list(found.tools))
+        raise _no_tool(str(folder), tool, list(found.tools), warned=bool(found.problems))
     return found.tools[name]
 
 
@@ -80,10 +80,13 @@ def _several(names: list[str]) -> ToolmeshError:
     )
 
 
-def _no_tool(place: str, tool: str | None, names: list[str]) -> ToolmeshError:
+def _no_tool(place: str, tool: str | None, names: list[str], *, warned: bool = False) -> ToolmeshError:
     near = nearest(tool or "", names)
+    known = f"it has: {', '.join(names)}" if names else "write one: `toolmesh tool init NAME`"
+    if warned:
+        known = "correct what the warning above says" + (f"; or use {', '.join(names)}" if names else "")
     return ToolmeshError(
         f"{place} has no tool {tool!r}" if tool else f"{place} has no tool that can be used",
         code=ErrorCode.TOOL_NOT_FOUND,
-        hint=f"did you mean {near!r}?" if near else f"it has: {', '.join(names) or 'none'}",
+        hint=f"did you mean {near!r}?" if near else known,
     )

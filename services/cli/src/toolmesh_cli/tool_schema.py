@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.author_bench import author_bench
+from toolmesh_cli.author_bench import author_bench, checked_profile
 from toolmesh_cli.terminal import Terminal
 from toolmesh_cli.tool_choice import choose_entries, describe_chosen
 from toolmesh_cli.tool_settings import read_settings
@@ -30,7 +30,7 @@ async def run_schema(place: Path, tool: str | None, config: str | None, profile:
     settings = None if given is None else given.values
     terminal = Terminal.stderr()
     entries = choose_entries(place, tool, terminal)
-    async with author_bench(terminal, sandboxed=sandboxed, profile=profile) as bench:
+    async with author_bench(terminal, sandboxed=sandboxed, profile=checked_profile(profile)) as bench:
         if tool is not None:
             tools = [await describe_chosen(entries, tool, bench, settings)]
         else:
