@@ -20,6 +20,9 @@ FIRST = "docs/writing-tools.md: From nothing to a running tool"
 CHECK = "docs/writing-tools.md: Try and check"
 PROGRAM = "docs/writing-tools.md: The program"
 PROCESS = "docs/writing-tools.md: The process contract"
+SDK_PARAMETERS = "docs/tool-sdk.md: Parameters"
+SDK_CONTEXT = "docs/tool-sdk.md: The context"
+SDK_DECLARATIONS = "docs/tool-sdk.md: Declarations"
 MODELS = "docs/operating.md: Models for tools"
 PUBLISHED = "docs/writing-tools.md: Tools that bring a published SDK along"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
@@ -95,6 +98,13 @@ REQUIREMENTS = {
     "tool:refreshed": Requirement(MANIFEST, "A schema is asked for again after `schema_refresh_seconds`."),
     "tool:run": Requirement(CHECK, "`tool run` runs a tool as a worker would, and ends as `call` does."),
     "tool:validated": Requirement(CHECK, "`tool validate` tells every problem with file, line and cure."),
+    "tool:annotated": Requirement(
+        SDK_PARAMETERS, "An annotation that says nothing is refused with file, line and name."
+    ),
+    "tool:settings": Requirement(
+        SDK_DECLARATIONS, "Settings that a tool does not take are named before it starts, and never shown."
+    ),
+    "tool:outputs": Requirement(SDK_CONTEXT, "No file that was cut passes for a whole one."),
     "tool:schema": Requirement(CHECK, "`tool schema` prints what the catalog would say, also under given settings."),
     "config:validated": Requirement(CHECK, "`config validate` recognises a file and tells every problem in it."),
     "doctor:cures": Requirement(OPERATING, "The doctor tells every problem with its cure."),

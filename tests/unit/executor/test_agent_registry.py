@@ -83,6 +83,21 @@ def test_a_setting_declared_secret_is_sealed(tmp_path: Path) -> None:
     assert [(secret.path, secret.value) for secret in sealed] == [(("key",), "abc")]
 
 
+def test_a_tool_with_wrong_settings_is_a_problem_and_not_shown(tmp_path: Path) -> None:
+    """The operator is told where and what, without the value; the agent goes on with its other tools."""
+    text = "agent_name: a\ntools:\n  - {tool_type: builtin, tool_name: t, tool_config: {apikey: hunter2}}\n"
+    tools = registry_of(tmp_path, text + "  - {tool_type: builtin, tool_name: u}\n")
+    schema = msgspec.Raw(b'[{"key":"api_key","secret":true,"required":true}]')
+    served = {"default": {"t": catalog_entry("t", config_schema=schema), "u": catalog_entry("u")}}
+    (problem,) = tools.unserved(served)
+    assert (problem.code, problem.tool, problem.unserved) == (ErrorCode.INVALID_CONFIGURATION, "a/t", "")
+    assert problem.source.endswith("agent.yaml:3")
+    assert "'api_key' is required" in problem.message
+    assert "did you mean 'api_key' by 'apikey'?" in problem.message
+    assert "hunter2" not in problem.message
+    assert [one.tool.exposed_name for one in tools.visible_tools(ScopeSet(["*"]), served)] == ["u"]
+
+
 @pytest.mark.parametrize("schema", [b"7", b"{}", b"[1, null]", b'[{"secret": true}]', b'[{"key": 7, "secret": true}]'])
 def test_a_strange_config_schema_seals_nothing_more(tmp_path: Path, schema: bytes) -> None:
     """A worker's odd schema never stops a call."""

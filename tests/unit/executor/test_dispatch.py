@@ -2,9 +2,11 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from tests.support.scripted_worker import Behaviour, Job, ScriptedWorker, echo
 from tests.support.tool_client import NAMESPACE, memory_mesh
@@ -56,12 +58,14 @@ class Setup:
 
 
 @contextlib.asynccontextmanager
-async def dispatching(folder: Path, tool: Behaviour = echo) -> AsyncIterator[Setup]:
+async def dispatching(
+    folder: Path, tool: Behaviour = echo, entries: Mapping[str, Mapping[str, Any]] | None = None
+) -> AsyncIterator[Setup]:
     (folder / "agent.yaml").write_text(AGENT)
     loaded = load_agents([folder / "agent.yaml"], NAMESPACE, {"PASSWORD": "hunter2"})
     agents = build_registry(loaded.agents.values())
     tools = dict.fromkeys(("get_forecast", "set_alarm", "launch"), tool)
-    async with memory_mesh(folder, tools) as (_, client, worker):
+    async with memory_mesh(folder, tools, entries=entries) as (_, client, worker):
         issuer = DevelopmentIssuer(folder / "keys")
         verifier = TokenVerifier(keys=issuer.issuer_public_keys(), namespace=NAMESPACE, issuer=ISSUER_NAME)
         ended: list[tuple[str, str, Outcome]] = []
@@ -113,6 +117,18 @@ async def test_a_renamed_tool_gets_its_settings_and_secrets(tmp_path: Path) -> N
         box = open_sealed(call.sealed_config, setup.issuer.sealing_keys("default"), context)
         assert merge_config(clear, json.loads(box))[0] == {"units": "celsius", "password": "hunter2"}
         assert setup.ended == [("weather_agent", "city_forecast", Outcome.OK)]
+
+
+@pytest.mark.requirement("tool:settings")
+async def test_settings_that_the_tool_does_not_take_are_refused_before_anything_is_signed(tmp_path: Path) -> None:
+    """Nothing is sent; the message names the key and shows no value."""
+    schema = msgspec.Raw(b'[{"key":"password","type":"integer"},{"key":"token","required":true}]')
+    async with dispatching(tmp_path, entries={"get_forecast": {"config_schema": schema}}) as setup:
+        refused = await setup.call("city_forecast", INVOKE)
+        assert code_of(refused) is ErrorCode.INVALID_CONFIGURATION
+        assert "'password' is not of type integer; 'token' is required" in refused.message
+        assert "hunter2" not in str(refused)
+        assert setup.worker.taken == []
 
 
 @pytest.mark.requirement("identity:scopes")

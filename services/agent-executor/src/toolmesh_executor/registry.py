@@ -1,23 +1,20 @@
 """Which tools an agent has: its entries, checked against one another, and the catalog."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
-from toolmesh_client.errors import ClientError
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
 from toolmesh_client.secrets_box import Secret
 from toolmesh_contracts.agent_config.entries import REMOTE_NAME_KEY, BuiltinEntry, BuiltinGroupEntry
 from toolmesh_contracts.agent_config.loading import LoadedTool
 from toolmesh_contracts.config_problems import ConfigPath, Problem
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, ToolProblem
-from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.reserved import BUILTIN_TOOLS
 from toolmesh_contracts.scopes import ScopeSet
 from toolmesh_contracts.sealed_config import split_config
+from toolmesh_contracts.tool_settings import check_settings, declared_settings
 from toolmesh_executor.agent_files import AgentSource
 
 __all__ = ["AgentTools", "RemoteTool", "VisibleTool", "build_registry"]
@@ -53,8 +50,14 @@ class RemoteTool:
     place: str
 
     def settings_for(self, entry: CatalogEntry) -> tuple[dict[str, Any], tuple[Secret, ...]]:
-        """Split the settings into what travels in clear and what is sealed: variables and fields declared secret."""
-        secret = self.secret_paths | {(key,) for key in _declared_secret(entry)}
+        """Split the settings into what travels in clear and what is sealed: variables and fields declared secret.
+
+        Raises:
+            ToolmeshError: the tool can't work with them; the message names each.
+        """
+        fields = declared_settings(entry)
+        check_settings(self.exposed_name, fields, self.config)
+        secret = self.secret_paths | {(field.key,) for field in fields if field.secret}
         clear, sealed = split_config(self.config, secret)
         return clear, tuple(Secret(tuple(path), value) for path, value in sealed)
 
@@ -108,24 +111,28 @@ class AgentTools:
         return next((problem for problem in self.problems if problem.tool == f"{self.agent}/{name}"), None)
 
     def visible_tools(self, scopes: ScopeSet, catalog: ToolsByPool) -> tuple[VisibleTool, ...]:
-        """Return the tools that a caller with `scopes` may use and that workers serve now, in the file's order."""
+        """Return the tools that a caller with `scopes` may use and that can be called now, in the file's order."""
         visible: list[VisibleTool] = []
         for tool in self.tools.values():
             try:
                 entry = resolve_tool(catalog, tool.remote_name, None)
-            except ClientError:
+                tool.settings_for(entry)
+            except ToolmeshError:
                 continue
             if not self.missing_scopes(tool, entry, scopes):
                 visible.append(VisibleTool(tool, entry))
         return tuple(visible)
 
     def unserved(self, catalog: ToolsByPool) -> tuple[ToolProblem, ...]:
-        """Return a problem for each tool that can't be called now: no worker serves it, or several pools do."""
+        """Return a problem for each tool that can't be called now.
+
+        No worker serves it, several pools do, or its settings are not those that it declares.
+        """
         problems: list[ToolProblem] = []
         for tool in self.tools.values():
             try:
-                resolve_tool(catalog, tool.remote_name, None)
-            except ClientError as error:
+                tool.settings_for(resolve_tool(catalog, tool.remote_name, None))
+            except ToolmeshError as error:
                 unserved = error.code is ErrorCode.TOOL_NOT_FOUND
                 problems.append(
                     ToolProblem(
@@ -212,20 +219,3 @@ def _problem(
     agent: str, place: str, tool: str, message: str, code: ErrorCode = ErrorCode.INVALID_CONFIGURATION
 ) -> ToolProblem:
     return ToolProblem(source=place, tool=f"{agent}/{tool}", code=code, message=message)
-
-
-def _declared_secret(entry: CatalogEntry) -> tuple[str, ...]:
-    """Return the settings that a tool declares secret."""
-    if isinstance(entry.config_schema, msgspec.UnsetType):
-        return ()
-    try:
-        fields = json.loads(bytes(entry.config_schema))
-    except (ValueError, RecursionError):
-        return ()
-    if not isinstance(fields, list):
-        return ()
-    return tuple(
-        one["key"]
-        for one in fields
-        if isinstance(one, dict) and one.get("secret") is True and isinstance(one.get("key"), str)
-    )

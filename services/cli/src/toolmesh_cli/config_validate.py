@@ -1,5 +1,6 @@
 """`toolmesh config validate`: everything that is wrong with configuration files."""
 
+import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from toolmesh_cli import exit_codes
 from toolmesh_cli.config_kinds import KINDS, recognise
 from toolmesh_cli.terminal import Colour, Terminal, visible
-from toolmesh_contracts.agent_config.loading import load_agent_file
+from toolmesh_contracts.agent_config.loading import AgentFile, load_agent_file
 from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
@@ -50,6 +51,7 @@ class _Check:
     def __init__(self, kind: str | None) -> None:
         self._kind = kind
         self._manifests: list[Manifest] = []
+        self._agents: list[AgentFile] = []
         self.problems = 0
 
     def file(self, path: Path, terminal: Terminal) -> None:
@@ -70,6 +72,11 @@ class _Check:
             check_duplicate_tools(self._manifests)
         except ConfigError as error:
             self._tell(error.problems, error.hint, terminal)
+        if self._agents and self._manifests:
+            # Here, because only this needs a sandbox, which takes long to import.
+            from toolmesh_cli.agent_settings import settings_problems
+
+            self._tell(asyncio.run(settings_problems(self._agents, self._manifests, Terminal.stderr())), "", terminal)
 
     def _tell(self, problems: Sequence[Problem], hint: str, terminal: Terminal) -> None:
         for problem in problems:
@@ -87,6 +94,7 @@ class _Check:
                 load_executor_config(path, os.environ)
             case "agent":
                 file = load_agent_file(path, os.environ)
+                self._agents.append(file)
                 failed = [tool for agent in file.agents for tool in agent.failed_tools]
                 return (*file.problems, *(problem for tool in failed for problem in tool.problems))
             case "manifest":

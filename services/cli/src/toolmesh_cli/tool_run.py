@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from toolmesh_cli.agent_settings import warn_of_misspelt
 from toolmesh_cli.artifact_files import free_path
-from toolmesh_cli.author_bench import author_bench
+from toolmesh_cli.author_bench import author_bench, checked_profile
 from toolmesh_cli.call import show_status
 from toolmesh_cli.call_arguments import read_arguments
 from toolmesh_cli.call_output import exit_code_of_result, failures_as_json, show_result
@@ -86,8 +87,9 @@ async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFo
     given = read_settings(options.config, os.environ)
     settings = given or Settings({})
     entries = choose_entries(options.place, options.tool, terminal)
-    async with author_bench(terminal, sandboxed=options.sandboxed, profile=options.profile) as bench:
+    async with author_bench(terminal, sandboxed=options.sandboxed, profile=checked_profile(options.profile)) as bench:
         tool = await describe_chosen(entries, options.tool, bench, None if given is None else given.values)
+        warn_of_misspelt(tool.description.config_schema, settings.values, "--config", terminal)
         complete, files = bind_artifacts(options.artifacts, tool.description.artifact_params, arguments)
         run = SingleRun(
             tool=tool, arguments=complete, config=settings.values, secrets=settings.secrets, artifacts=files
