@@ -151,6 +151,36 @@ async def test_a_lone_program_sees_the_python_files_beside_it_and_nothing_else(t
     assert told_badly == []
 
 
+@pytest.mark.requirement("tool:settings")
+async def test_secrets_that_are_numbers_or_lie_deep_are_hidden_in_all_that_is_shown(tmp_path: Path) -> None:
+    """Result, statuses, and what the program prints, whatever form the operator gave them."""
+    (tmp_path / "tell.py").write_text("""
+import sys
+from toolmesh_sdk import ConfigSchemaField, ToolContext, tool_cli, with_config_schema
+
+@with_config_schema([ConfigSchemaField("pin", secret=True), ConfigSchemaField("login", type="object", secret=True)])
+def tell(ctx: ToolContext) -> str:
+    "Tell all."
+    text = f"{ctx.tool_config['pin']} {ctx.tool_config['login']['keys'][0]}"
+    ctx.send_status(text)
+    print(text)
+    print(text, file=sys.stderr)
+    return text
+
+cli = tool_cli(tell)
+if __name__ == "__main__":
+    cli()
+""")
+    (tmp_path / "store").mkdir()
+    config = {"pin": 7731442, "login": {"keys": ["violet-7731"]}}
+    async with bench() as opened:
+        result, told = await run(
+            opened, tmp_path / "tell.py", PayloadFolder(tmp_path / "store"), arguments=b"{}", config=config
+        )
+    assert result.message == "[redacted] [redacted]"
+    assert sorted(told) == sorted(["started", result.message, f"{result.message}/{result.message}"])
+
+
 async def test_a_program_with_a_manifest_runs_by_it(tmp_path: Path) -> None:
     """Its time limit holds, whether the folder, the manifest or the program is named; another profile can be asked for."""
     (tmp_path / "slow.py").write_text(PLAIN.format(name="slow", sleep=30))

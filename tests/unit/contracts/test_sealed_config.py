@@ -35,12 +35,12 @@ def test_split_and_merge_are_inverse(config: dict[str, Any], data: st.DataObject
 
 def test_secrets_leave_the_clear_part_and_are_listed() -> None:
     """The clear part has no trace; the merged texts are known to redaction."""
-    config = {"url": "db://x", "auth": {"user": "u", "keys": ["k1", {"k": "k2"}]}}
+    config = {"url": "db://x", "auth": {"user": "u", "keys": ["k1", {"k": "k2", "pin": 12345, "on": True}]}}
     clear, sealed = split_config(config, [("url",), ("auth", "keys", 0), ("auth", "keys", 1), ("absent",)])
     assert clear == {"auth": {"user": "u", "keys": [None, None]}}
     merged, secrets = merge_config(clear, sealed)
     assert merged == config
-    assert secrets == ("db://x", "k1", "k2")
+    assert secrets == ("db://x", "k1", "k2", "12345")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-__all__ = ["Path", "SealedItem", "merge_config", "sealing_context", "split_config"]
+__all__ = ["Path", "SealedItem", "merge_config", "sealing_context", "split_config", "texts_of"]
 
 Path = Sequence[str | int]
 SealedItem = tuple[list[str | int], Any]
@@ -67,7 +67,7 @@ def merge_config(config: Mapping[str, Any], sealed: Any) -> tuple[dict[str, Any]
         match item:
             case [[*path], value] if path:
                 _put(merged, path, value)
-                _collect_texts(value, secrets)
+                secrets += texts_of(value)
             case _:
                 raise ValueError("an entry of the sealed part is no [path, value]")
     return merged, tuple(secrets)
@@ -83,12 +83,10 @@ def _put(container: Any, path: list[Any], value: Any) -> None:
         raise ValueError(f"the sealed part has a path that leads nowhere: {path!r}") from error
 
 
-def _collect_texts(value: Any, into: list[str]) -> None:
-    if isinstance(value, str):
-        into.append(value)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _collect_texts(item, into)
-    elif isinstance(value, list):
-        for item in value:
-            _collect_texts(item, into)
+def texts_of(value: Any) -> list[str]:
+    """Return what of a secret value could show up in a text: its texts and numbers, at any depth."""
+    if isinstance(value, Mapping):
+        return [text for item in value.values() for text in texts_of(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in texts_of(item)]
+    return [str(value)] if isinstance(value, str | int | float) and not isinstance(value, bool) else []

@@ -13,7 +13,7 @@ from toolmesh_contracts.envelopes.catalog import CatalogEntry, ToolProblem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.reserved import BUILTIN_TOOLS
 from toolmesh_contracts.scopes import ScopeSet
-from toolmesh_contracts.sealed_config import split_config
+from toolmesh_contracts.sealed_config import split_config, texts_of
 from toolmesh_contracts.tool_settings import check_settings, declared_settings
 from toolmesh_executor.agent_files import AgentSource
 
@@ -64,7 +64,7 @@ class RemoteTool:
     def secret_texts(self) -> tuple[str, ...]:
         """Return the texts that came from variables: no log may show them."""
         _, sealed = split_config(self.config, self.secret_paths)
-        return tuple(value for _, value in sealed if isinstance(value, str) and value)
+        return tuple(text for _, value in sealed for text in texts_of(value) if text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from toolmesh_contracts.envelopes.values import ArtifactRef, Caller
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_contracts.invocation_headers import InvocationHeaders
+from toolmesh_contracts.sealed_config import texts_of
 from toolmesh_contracts.worker_config import WorkerLimits
 from toolmesh_identity.claims import Claims
 from toolmesh_runtime.admission import AdmittedCall
@@ -156,7 +157,7 @@ async def _stored(path: Path, payloads: PayloadFolder) -> ArtifactRef:
 
 def _secrets(run: SingleRun) -> tuple[str, ...]:
     values = (run.config.get(key) for key in run.tool.description.secret_keys)
-    return (*run.secrets, *(value for value in values if isinstance(value, str) and value))
+    return tuple(filter(None, (*run.secrets, *(text for value in values for text in texts_of(value)))))
 
 
 class _Sender(ReplySender):
