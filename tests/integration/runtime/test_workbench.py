@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.support.agent_folder import agent_folder
 
+from toolmesh_client.result import load_result
 from toolmesh_contracts.config_problems import ConfigError
 from toolmesh_contracts.envelopes.reply import Outcome, Result, StatusState
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
@@ -16,7 +17,7 @@ from toolmesh_runtime.workbench.bench import Bench, BenchSettings, open_bench
 from toolmesh_runtime.workbench.checking import check_places
 from toolmesh_runtime.workbench.entries import find_entries
 from toolmesh_runtime.workbench.payload_folder import PayloadFolder
-from toolmesh_runtime.workbench.single_run import SingleRun, run_once
+from toolmesh_runtime.workbench.single_run import LOCAL_POOL, SingleRun, run_once
 
 SHOUT = '''
 import pathlib
@@ -179,6 +180,20 @@ if __name__ == "__main__":
         )
     assert result.message == "[redacted] [redacted]"
     assert sorted(told) == sorted(["started", result.message, f"{result.message}/{result.message}"])
+
+
+async def test_a_large_text_without_data_is_shown_as_it_is(tmp_path: Path) -> None:
+    """It travels as a stored document, in which absent data is no null of the tool's."""
+    (tmp_path / "tell.py").write_text(PLAIN.format(name="tell", sleep=0))
+    (tmp_path / "store").mkdir()
+    payloads = PayloadFolder(tmp_path / "store")
+    arguments = msgspec.json.encode({"city": "x" * 500_000})
+    async with bench() as opened:
+        result, _ = await run(opened, tmp_path / "tell.py", payloads, arguments=arguments)
+    assert result.payload is not None
+    loaded = await load_result(result, LOCAL_POOL, payloads, payloads.bucket, 1 << 20)
+    assert loaded.raw_data is None
+    assert loaded.text() == "x" * 500_000
 
 
 async def test_a_program_with_a_manifest_runs_by_it(tmp_path: Path) -> None:
