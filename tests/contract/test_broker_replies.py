@@ -62,6 +62,28 @@ async def two_ends(kind: str, folder: Path) -> AsyncIterator[TwoEnds]:
         yield TwoEnds(listener, worker)
 
 
+@asynccontextmanager
+async def one_call(kind: str, folder: Path) -> AsyncIterator[tuple[TwoEnds, PendingCall, ReplySender]]:
+    """Connect both, and have the executor wait for the call and the worker reply to it, 20 s at most."""
+    async with (
+        two_ends(kind, folder) as ends,
+        ends.listener.expect(POOL, CALL) as call,
+        ends.replying() as replies,
+        asyncio.timeout(20),
+    ):
+        yield ends, call, replies
+
+
+async def _arrived(
+    call: PendingCall, replies: ReplySender, result: Result
+) -> tuple[ReceivedResult, asyncio.Task[bool]]:
+    """Send a result; return what the executor got, not yet confirmed, and the worker's wait for that."""
+    sending = asyncio.create_task(replies.result(result, timeout_s=10))
+    received = await anext(call)
+    assert isinstance(received, ReceivedResult)
+    return received, sending
+
+
 async def _events(call: PendingCall) -> list[Status | ReceivedResult]:
     async with asyncio.timeout(10):
         return [event async for event in call]
@@ -69,11 +91,7 @@ async def _events(call: PendingCall) -> list[Status | ReceivedResult]:
 
 async def test_statuses_then_the_result_reach_the_waiting_call(kind: str, tmp_path: Path) -> None:
     """In order, and the worker learns of the confirmation."""
-    async with (
-        two_ends(kind, tmp_path) as ends,
-        ends.listener.expect(POOL, CALL) as call,
-        ends.replying() as replies,
-    ):
+    async with one_call(kind, tmp_path) as (_ends, call, replies):
         replies.status(StatusState.STARTED)
         async with asyncio.timeout(10):
             started = await anext(call)
@@ -98,11 +116,7 @@ async def test_statuses_then_the_result_reach_the_waiting_call(kind: str, tmp_pa
 
 async def test_many_statuses_are_merged_and_the_last_one_arrives(kind: str, tmp_path: Path) -> None:
     """A chatty tool costs at most ten messages a second, and its last word is heard before the result."""
-    async with (
-        two_ends(kind, tmp_path) as ends,
-        ends.listener.expect(POOL, CALL) as call,
-        ends.replying() as replies,
-    ):
+    async with one_call(kind, tmp_path) as (_ends, call, replies):
         for number in range(1000):
             replies.status(StatusState.PROGRESS, f"{number}" + "x" * 5000)
             if number % 100 == 0:
@@ -168,15 +182,8 @@ async def test_another_result_of_the_same_attempt_is_refused(
     """A successor's WORKER_LOST was taken: the slow worker's own result is not confirmed, and so stored, not dropped."""
     lost = msgspec.structs.replace(_result("lost"), outcome=Outcome.ERROR, worker="successor")
     own = msgspec.structs.replace(_result("own"), data=msgspec.Raw(b'{"a": 1}'), worker="w")
-    async with (
-        two_ends(kind, tmp_path) as ends,
-        ends.listener.expect(POOL, CALL) as call,
-        ends.replying() as replies,
-        asyncio.timeout(20),
-    ):
-        sending = asyncio.create_task(replies.result(lost, timeout_s=10))
-        received = await anext(call)
-        assert isinstance(received, ReceivedResult)
+    async with one_call(kind, tmp_path) as (_ends, call, replies):
+        received, sending = await _arrived(call, replies, lost)
         if confirmed_before:
             await received.confirm()
             assert await sending is True
@@ -193,15 +200,8 @@ async def test_another_result_of_the_same_attempt_is_refused(
 async def test_a_repeat_of_a_result_with_data_is_known_as_one(kind: str, tmp_path: Path) -> None:
     """The same result sent again, as after a lost confirmation or from the store, is confirmed."""
     result = msgspec.structs.replace(_result(), data=msgspec.Raw(b'{"a": [1, 2.50]}'), worker="w")
-    async with (
-        two_ends(kind, tmp_path) as ends,
-        ends.listener.expect(POOL, CALL) as call,
-        ends.replying() as replies,
-        asyncio.timeout(20),
-    ):
-        sending = asyncio.create_task(replies.result(result, timeout_s=10))
-        received = await anext(call)
-        assert isinstance(received, ReceivedResult)
+    async with one_call(kind, tmp_path) as (ends, call, replies):
+        received, sending = await _arrived(call, replies, result)
         await received.confirm()
         assert await sending is True
         results = StoredResults(ends.worker)
@@ -231,12 +231,7 @@ async def test_a_result_that_was_not_confirmed_is_refused_at_the_end(kind: str, 
 
 async def test_unreadable_replies_harm_nobody(kind: str, tmp_path: Path) -> None:
     """Garbage on a reply subject is dropped, and what follows it is heard."""
-    async with (
-        two_ends(kind, tmp_path) as ends,
-        ends.listener.expect(POOL, CALL) as call,
-        ends.replying() as replies,
-        asyncio.timeout(10),
-    ):
+    async with one_call(kind, tmp_path) as (ends, call, replies):
         subject = ends.worker.subjects.reply(POOL, EXECUTOR, CALL)
         await ends.worker.publish(subject, b"\xff", {SCHEMA: "status/1"})
         await ends.worker.publish(subject, b"{}", {SCHEMA: "other/9"})

@@ -96,19 +96,25 @@ async def working(broker: MemoryBroker, calls: HeldCalls, *, slots: int, cap: in
             stop.set()
 
 
+@asynccontextmanager
+async def bob_behind_ada(hub: MemoryHub, calls_of_ada: int) -> AsyncIterator[HeldCalls]:
+    """Run a worker that gives each tenant one of its four slots; bob's only call, behind all of ada's, runs."""
+    broker, calls = MemoryBroker(hub, "worker"), HeldCalls()
+    await queue(broker, "ada", calls_of_ada)
+    await queue(broker, "bob", 1)
+    async with working(broker, calls, slots=4, cap=1):
+        await until(lambda: calls.running["bob"] == 1, "the other tenant's call")
+        yield calls
+    assert calls.most == {"ada": 1, "bob": 1}
+
+
 @pytest.mark.requirement("broker:tenant-cap")
 async def test_cap_holds_for_calls_that_were_queued_before_the_worker_came() -> None:
     """All of them are delivered in one burst, before the first one's task has run."""
-    async with MemoryHub.running("test") as hub:
-        broker, calls = MemoryBroker(hub, "worker"), HeldCalls()
-        await queue(broker, "ada", 6)
-        await queue(broker, "bob", 1)
-        async with working(broker, calls, slots=4, cap=1):
-            await until(lambda: calls.running["bob"] == 1, "the other tenant's call")
-            assert calls.running["ada"] == 1
-            calls.end.set()
-            await until(lambda: calls.ended["ada"] == 6, "the end of all calls")
-        assert calls.most == {"ada": 1, "bob": 1}
+    async with MemoryHub.running("test") as hub, bob_behind_ada(hub, 6) as calls:
+        assert calls.running["ada"] == 1
+        calls.end.set()
+        await until(lambda: calls.ended["ada"] == 6, "the end of all calls")
 
 
 async def test_without_a_cap_a_tenant_has_all_slots() -> None:
@@ -151,16 +157,14 @@ async def test_direct_calls_count_for_the_cap_of_their_proven_tenant(tmp_path: P
 async def test_capped_tenant_with_many_calls_holds_up_nobody_and_goes_on_at_once() -> None:
     """Behind more of its calls than a worker keeps, another's is reached; those kept end without the queue's help."""
     async with MemoryHub.running("test") as hub:
-        broker, calls = MemoryBroker(hub, "worker"), HeldCalls()
-        await queue(broker, "ada", 40)
-        await queue(broker, "bob", 1)
-        async with working(broker, calls, slots=4, cap=1):
-            await until(lambda: calls.running["bob"] == 1, "the other tenant's call")
-            assert calls.metrics.handed_back.labels("tenant")._value.get() == 40 - 1 - 32
+        async with bob_behind_ada(hub, 40) as calls:
+            handed_back = calls.metrics.metrics.registry.get_sample_value(
+                "toolmesh_worker_calls_handed_back_total", {"reason": "tenant"}
+            )
+            assert handed_back == 40 - 1 - 32
             calls.end.set()
             await until(lambda: calls.ended["ada"] == 40, "the end of all calls")
-        assert calls.most == {"ada": 1, "bob": 1}
-        assert len(hub.queue(broker.subjects.invoke_stream(POOL))) == 0
+        assert len(hub.queue(MemoryBroker(hub, "onlooker").subjects.invoke_stream(POOL))) == 0
 
 
 async def test_kept_calls_go_back_when_the_worker_stops() -> None:
