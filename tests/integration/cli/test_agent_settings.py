@@ -53,3 +53,15 @@ def test_settings_are_checked_where_the_manifest_is_given(
     assert (f"{agent}:4: " in output.out) == (code != 0)
     assert "hunter2" not in output.out + output.err
     assert run_config_validate([agent], None) == 0
+
+
+def test_manifest_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that does not end in .yaml holds the same tools."""
+    (tmp_path / "look.py").write_text(SECRETIVE)
+    manifest = tmp_path / "tools.json"
+    manifest.write_text('{"version": 1, "tools": {"look": {"executable": "look"}}}')
+    agent = tmp_path / "agent.yaml"
+    agent.write_text(AGENT.replace("SETTINGS", "{}"))
+
+    assert run_config_validate([agent, manifest], None) == 2
+    assert "'api_key' is required" in capsys.readouterr().out

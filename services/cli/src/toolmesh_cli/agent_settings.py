@@ -14,7 +14,7 @@ from toolmesh_contracts.manifest import Manifest
 from toolmesh_contracts.tool_description import ConfigField
 from toolmesh_contracts.tool_settings import check_settings, misspelt_settings
 from toolmesh_runtime.workbench.bench import Bench
-from toolmesh_runtime.workbench.entries import find_entries
+from toolmesh_runtime.workbench.entries import Entry, entries_of
 from toolmesh_sandbox.errors import SandboxError
 
 __all__ = ["settings_problems", "warn_of_misspelt"]
@@ -36,20 +36,20 @@ async def settings_problems(
 
     A tool that can't be asked is passed over: `toolmesh tool validate` says why. So are all where there is no sandbox.
     """
-    places = {name: manifest.path for manifest in manifests for name in manifest.tools}
+    entries = {entry.name: entry for entry in entries_of(manifests).entries}
     given = [
         _Given(file.path, tool.line, tool.entry)
         for file in files
         for agent in file.agents
         for tool in agent.tools
-        if isinstance(tool.entry, BuiltinEntry) and tool.entry.remote_name in places
+        if isinstance(tool.entry, BuiltinEntry) and tool.entry.remote_name in entries
     ]
     if not given:
         return []
     try:
         async with author_bench(terminal, sandboxed=True) as bench:
-            wanted = {one.entry.remote_name: places[one.entry.remote_name] for one in given}
-            declared = {name: await _declared(name, path, bench) for name, path in wanted.items()}
+            wanted = dict.fromkeys(one.entry.remote_name for one in given)
+            declared = {name: await _declared(entries[name], bench) for name in wanted}
     except (ToolmeshError, SandboxError) as error:
         terminal.warning(f"settings (tool_config) are not checked against their tools: {error}")
         return []
@@ -64,10 +64,9 @@ def warn_of_misspelt(
         terminal.warning(f"{where}: the tool declares no setting {key!r}; did you mean {spelling!r}?")
 
 
-async def _declared(name: str, manifest: Path, bench: Bench) -> Sequence[ConfigField]:
-    entry = next(entry for entry in find_entries(manifest).entries if entry.name == name)
+async def _declared(entry: Entry, bench: Bench) -> Sequence[ConfigField]:
     try:
-        return (await bench.describe(entry))[name].description.config_schema
+        return (await bench.describe(entry))[entry.name].description.config_schema
     except (ToolmeshError, SandboxError):
         return ()
 

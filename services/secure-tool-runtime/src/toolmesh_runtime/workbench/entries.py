@@ -17,7 +17,7 @@ from toolmesh_runtime.toolsets.locate import (
     lone_program,
 )
 
-__all__ = ["Entry", "Found", "find_entries"]
+__all__ = ["Entry", "Found", "entries_of", "find_entries"]
 
 _MANIFEST_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 
@@ -69,7 +69,7 @@ def find_entries(place: Path) -> Found:
         ToolmeshError: there is no such file.
     """
     if place.is_dir() or place.suffix in _MANIFEST_SUFFIXES:
-        return _of_manifests(load_manifest(path) for path in find_manifests([place]))
+        return entries_of(load_manifest(path) for path in find_manifests([place]))
     if not place.is_file():
         raise ToolmeshError(
             f"{place} is not there",
@@ -80,7 +80,7 @@ def find_entries(place: Path) -> Found:
     for folder in place.absolute().parents[:2]:
         if (folder / MANIFEST_NAME).is_file():
             try:
-                found = _of_manifests([load_manifest(folder / MANIFEST_NAME)])
+                found = entries_of([load_manifest(folder / MANIFEST_NAME)])
             except ConfigError as error:
                 problems += error.problems  # it may be something else's manifest
                 continue
@@ -92,7 +92,8 @@ def find_entries(place: Path) -> Found:
     return Found((entry,), tuple(problems))
 
 
-def _of_manifests(manifests: Iterable[Manifest]) -> Found:
+def entries_of(manifests: Iterable[Manifest]) -> Found:
+    """Return the tools of manifests that were read, one for each of their names."""
     read = tuple(manifests)
     entries = tuple(_entry(manifest.path, name, tool) for manifest in read for name, tool in manifest.tools.items())
     return Found(entries, tuple(problem for manifest in read for problem in manifest.problems), read)
