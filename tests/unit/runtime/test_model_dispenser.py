@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-import resource
 import socket
 
 import pytest
+from tests.support.descriptor_limit import no_descriptor_left
 
 from toolmesh_runtime.process.model_lines import ModelAnswer, ModelQuestion
 from toolmesh_runtime.process.model_socket import model_descriptor
@@ -46,15 +46,9 @@ async def test_lack_of_descriptors_is_told_and_passes() -> None:
         assert await answer_of(descriptor) == "hello"
         with socket.socket(fileno=os.dup(descriptor)) as dispenser:
             dispenser.setblocking(False)
-            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-            lowest_free = os.dup(descriptor)
-            os.close(lowest_free)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
-            try:
+            with no_descriptor_left():
                 dispenser.send(b"1")
                 told = await asyncio.get_running_loop().sock_recv(dispenser, 1)
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert told == b"0"
         assert await answer_of(descriptor) == "hello"
 

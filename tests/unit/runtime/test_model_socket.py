@@ -1,19 +1,24 @@
 """The socket on which tools ask the model: one line in, one line out, whatever comes."""
 
 import asyncio
+import io
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.descriptor_limit import no_descriptor_left
+from tests.support.tool_client import until
 
 from toolmesh_runtime.process.model_lines import AskModel, ModelAnswer, ModelQuestion, ModelRefusedError
 from toolmesh_runtime.process.model_socket import model_socket
 from toolmesh_sandbox.workspaces import Workspace
 from toolmesh_sdk.errors import IPCError
 from toolmesh_sdk.model_channel import IPCClient
+from toolmesh_telemetry.logs import configure_logging
 
 SOCKET = "ipc.sock"
 
@@ -192,3 +197,21 @@ async def test_path_may_be_longer_than_a_socket_address(tmp_path: Path) -> None:
     folder.mkdir()
     async with serving(folder):
         assert (folder / SOCKET).is_socket()
+
+
+@pytest.mark.requirement("process:model")
+async def test_lack_of_descriptors_delays_a_connection_and_ends_no_call(tmp_path: Path) -> None:
+    """Who connects meanwhile is served once there is one again; the log says once why it took so long."""
+    loop, log = asyncio.get_running_loop(), io.StringIO()
+    with configure_logging("worker", "w", stream=log), socket.socket(socket.AF_UNIX) as client:
+        client.setblocking(False)
+        async with serving(tmp_path):
+            with no_descriptor_left():
+                await loop.sock_connect(client, str(tmp_path / SOCKET))
+                await until(lambda: "has to wait" in log.getvalue(), "the log's line")
+            await loop.sock_sendall(client, json.dumps(request(user_prompt="x")).encode() + b"\n")
+            async with asyncio.timeout(10):
+                answer = await loop.sock_recv(client, 1 << 16)
+    assert json.loads(answer) == answered("1", "|x|0.7")
+    assert log.getvalue().count("has to wait") == 1
+    assert "Too many open files" in log.getvalue()

@@ -12,11 +12,14 @@ from typing import Final
 
 from toolmesh_runtime.process.model_lines import AskModel, talk
 from toolmesh_sandbox.workspaces import Workspace
+from toolmesh_telemetry.logs import get_logger
 
 __all__ = ["model_descriptor", "model_socket"]
 
+_log: Final = get_logger(__name__)
 _MAX_CONNECTIONS: Final = 8
 _PACKET_BYTES: Final = 16
+_ACCEPT_PAUSE_S: Final = 0.2
 _NONE_FREE: Final = b"0"
 """Comes without a connection, in place of one."""
 
@@ -67,12 +70,23 @@ async def model_socket(workspace: Workspace, name: str, ask: AskModel) -> AsyncI
         workspace.adopt(name)
         listener.listen()
 
-        async def accepted() -> socket.socket | None:
-            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
-            return connection
-
-        async with _serving(accepted, ask):
+        async with _serving(lambda: _accepted(listener), ask):
             yield
+
+
+async def _accepted(listener: socket.socket) -> socket.socket:
+    """Return the next connection; lack of descriptors or memory is no reason to end the call, it passes."""
+    told = False
+    while True:
+        try:
+            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+        except OSError as error:
+            if not told:
+                _log.warning("a tool's connection to the model has to wait", reason=error.strerror or str(error))
+                told = True
+            await asyncio.sleep(_ACCEPT_PAUSE_S)  # it stays in the queue, so accepting fails again at once
+        else:
+            return connection
 
 
 def _bind(listener: socket.socket, folder: Path, name: str) -> None:
