@@ -189,7 +189,7 @@ async def test_tool_asks_the_model_over_the_broker(tmp_path: Path) -> None:
     assert (asked[0].system_prompt, asked[0].temperature) == ("be short", 0.7)
     messages = [result.error.message if result.error else "" for result in (absent, refused, silent)]
     assert messages[:2] == [
-        "IPC error -32000: no model is configured for tools",
+        "IPC error -32000: no model can be asked: no executor answers for this pool now",
         "IPC error -32000: the model refused: quota (RESOURCE_EXHAUSTED)",
     ]
     assert messages[2].startswith("IPC error -32000: the model did not answer within")

@@ -114,7 +114,10 @@ async def test_artifacts_model_and_configuration_reach_a_published_tool(release:
         "profile": "ada" if release == NEWEST else "not in this release",
     }
     assert isinstance(absent.data, dict)
-    assert absent.data["answer"] == "IPCError: IPC error -32000: no model is configured for tools"
+    assert (
+        absent.data["answer"]
+        == "IPCError: IPC error -32000: no model can be asked: no executor answers for this pool now"
+    )
     assert set(files) == {"chart.svg", "deep/er.csv", "same.txt", "same-2.txt"}
     chart, csv = files["chart.svg"], files["deep/er.csv"]
     assert (chart.mime_type, chart.description) == ("image/svg+xml", "a chart")

@@ -49,8 +49,8 @@ async def connection(folder: Path) -> AsyncIterator[Connection]:
 
 async def echo(question: ModelQuestion) -> ModelAnswer:
     """Answers with what was asked."""
-    if question.user_prompt == "refuse":
-        raise ModelRefusedError("quota")
+    if question.user_prompt in {"refuse", "later"}:
+        raise ModelRefusedError("quota", retryable=question.user_prompt == "later")
     text = f"{question.system_prompt}|{question.user_prompt}|{question.temperature}"
     return ModelAnswer(text, question.model or "test/echo", question.max_tokens or 0, 2)
 
@@ -185,8 +185,11 @@ async def test_our_own_client_speaks_it(tmp_path: Path) -> None:
         text = await asyncio.to_thread(client.call_llm, "sys", "hello", 0.2)
         with pytest.raises(IPCError, match="IPC error -32000: quota"):
             await asyncio.to_thread(client.call_llm, "sys", "refuse")
+        with pytest.raises(IPCError) as later:
+            await asyncio.to_thread(client.call_llm, "sys", "later")
         answer = await asyncio.to_thread(client.ask_model, "sys", "hello", model="a/b", max_tokens=7, timeout_s=5)
         client.close()
+    assert later.value.retryable
     assert text == "sys|hello|0.2"
     assert (answer.text, answer.model, answer.input_tokens, answer.output_tokens) == ("sys|hello|0.7", "a/b", 7, 2)
 

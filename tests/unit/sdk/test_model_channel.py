@@ -119,6 +119,7 @@ def test_a_large_answer_in_many_parts_is_read_whole(tmp_path: Path) -> None:
         ({}, "neither result nor error"),
         ([1], "not an object"),
         ("no json", "not JSON"),
+        ("[" * 100_000, "not JSON"),
     ],
 )
 def test_odd_answers_are_ipc_errors(tmp_path: Path, reply: Any, message: str) -> None:
@@ -132,6 +133,62 @@ def test_odd_answers_are_ipc_errors(tmp_path: Path, reply: Any, message: str) ->
         with pytest.raises(IPCError, match=message):
             context.call_llm("s", "u")
         context.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "retryable"), [({"retryable": True}, True), ({"retryable": 1}, False), ("yes", False), (None, False)]
+)
+def test_host_says_whether_asking_again_may_help(tmp_path: Path, data: Any, *, retryable: bool) -> None:
+    """A tool can tell a model that is overloaded from one that will never answer this."""
+    error = {"code": -32000, "message": "later", "data": data}
+    context = ToolContext(ipc_socket_path=str(tmp_path / "s"))
+    with host_socket(tmp_path / "s", replying(error=error)):
+        with pytest.raises(IPCError, match="later") as caught:
+            context.call_llm("s", "u")
+        context.close()
+    assert caught.value.retryable is retryable
+
+
+class _Unshowable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"timeout_s": -1}, "timeout_s is -1; give a number of seconds above 0, at most 86400, or None"),
+        ({"timeout_s": 0}, "timeout_s is 0; "),
+        ({"timeout_s": float("inf")}, "timeout_s is inf; "),
+        ({"timeout_s": float("nan")}, "timeout_s is nan; "),
+        ({"timeout_s": "x"}, "timeout_s is 'x'; "),
+        ({"timeout_s": True}, "timeout_s is True; "),
+        ({"timeout_s": _Unshowable()}, "timeout_s is a _Unshowable that can't be shown; "),
+        ({"timeout_s": 10**5000}, "timeout_s is a int that can't be shown; "),
+        ({"user_prompt": b"why"}, r"user_prompt is bytes; give text, such as user_prompt.decode\(\)"),
+        ({"user_prompt": None}, "user_prompt is NoneType; give text"),
+        ({"system_prompt": 5}, "system_prompt is int; give text"),
+        ({"temperature": "hot"}, "temperature is 'hot'; give a number from 0 to 2"),
+        ({"temperature": float("nan")}, "temperature is nan; "),
+        ({"temperature": None}, "temperature is None; "),
+        ({"model": b"a/b"}, "model is bytes; give text"),
+        ({"max_tokens": 0}, "max_tokens is 0; give a whole number from 1 to 1000000, or None"),
+        ({"max_tokens": 5.0}, "max_tokens is 5.0; "),
+        ({"max_tokens": "many", "user_prompt": None}, "user_prompt is NoneType; give text; max_tokens is 'many'"),
+    ],
+)
+def test_arguments_that_cannot_be_sent_are_ipc_errors(tmp_path: Path, given: dict[str, Any], said: str) -> None:
+    """All at once, each with what to give; nothing is sent, and the connection serves the next question."""
+    context = ToolContext(ipc_socket_path=str(tmp_path / "s"))
+    good: dict[str, Any] = {"system_prompt": "s", "user_prompt": "u"}
+    with host_socket(tmp_path / "s", replying(result={"text": "hi"})) as requests:
+        assert context.ask_model(**good).text == "hi"
+        with pytest.raises(IPCError, match=f"the question can't be asked: {said}") as caught:
+            context.ask_model(**good | given)
+        assert context.ask_model(**good).text == "hi"
+        context.close()
+    assert not caught.value.retryable
+    assert len(requests) == 2
 
 
 def test_notifications_and_answers_to_other_calls_are_passed_over(tmp_path: Path) -> None:

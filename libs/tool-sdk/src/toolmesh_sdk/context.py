@@ -198,7 +198,7 @@ class SandboxToolContextFacade:
             timeout_s: How long to wait, in seconds; the host waits for at most 110, and not beyond the call's own time.
 
         Raises:
-            IPCError: The host offers no model here, refused, took too long, or is gone.
+            IPCError: An argument can't be sent, or the host offers no model here, refused, took too long, or is gone.
         """
         if self._model is None:
             from .errors import IPCError

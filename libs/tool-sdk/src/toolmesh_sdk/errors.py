@@ -22,7 +22,7 @@ class IPCError(Exception):
     Args:
         message: What failed.
         code: The JSON-RPC error code that the host sent, if it sent one.
-        retryable: True for time-outs and lost connections.
+        retryable: True for time-outs and lost connections, and where the host says so.
     """
 
     def __init__(self, message: str = "", *, code: int | None = None, retryable: bool = False) -> None:

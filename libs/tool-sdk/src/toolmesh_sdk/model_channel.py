@@ -10,6 +10,7 @@ from time import monotonic
 from .errors import IPCError
 from .model_answer import ModelAnswer
 from .model_descriptor import PREFIX, open_connection
+from .model_question import question_problems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +63,11 @@ class IPCClient:
         """Ask the model; the host charges it to the caller's task.
 
         Raises:
-            IPCError: The host refused, answered nonsense, took too long, or is gone.
+            IPCError: An argument can't be sent, or the host refused, answered nonsense, took too long, or is gone.
         """
+        problems = question_problems(system_prompt, user_prompt, temperature, model, max_tokens, timeout_s)
+        if problems:
+            raise IPCError(f"the question can't be asked: {'; '.join(problems)}")
         params: dict[str, Any] = {
             "system_prompt": system_prompt,
             "user_prompt": user_prompt,
@@ -125,7 +129,7 @@ class IPCClient:
             line = self._read_line(connection, deadline)
             try:
                 reply = loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise IPCError(f"the host's answer is not JSON: {line[:200]!r}") from None
             if not isinstance(reply, dict):
                 raise IPCError(f"the host's answer is not an object: {line[:200]!r}")
@@ -183,8 +187,12 @@ def _connected(path: str, limit: float) -> socket:
 def _result_of(reply: dict[str, Any]) -> Any:
     problem = reply.get("error")
     if isinstance(problem, dict):
-        code, message = problem.get("code"), problem.get("message")
-        raise IPCError(f"IPC error {code}: {message}", code=code if isinstance(code, int) else None)
+        code, message, more = problem.get("code"), problem.get("message"), problem.get("data")
+        raise IPCError(
+            f"IPC error {code}: {message}",
+            code=code if isinstance(code, int) else None,
+            retryable=isinstance(more, dict) and more.get("retryable") is True,
+        )
     if problem is not None:
         raise IPCError(f"IPC error: {problem}")
     if "result" not in reply:

@@ -62,7 +62,8 @@ class ModelCalls:
         reply = await self._reply(question, limit_s)
         if reply.text is None:
             reason = reply.message or "no reason was given"
-            raise ModelRefusedError(f"the model refused: {reason}" + (f" ({reply.code})" if reply.code else ""))
+            told = f"the model refused: {reason}" + (f" ({reply.code})" if reply.code else "")
+            raise ModelRefusedError(told, retryable=reply.retryable)
         self.usage.calls += 1
         self.usage.input_tokens += reply.input_tokens
         self.usage.output_tokens += reply.output_tokens
@@ -87,10 +88,11 @@ class ModelCalls:
             answer = await self.broker.request(subject, encode(request), limit_s, headers)
             return decode(ModelReply, answer.body)
         except NoRespondersError as error:
-            raise ModelRefusedError("no model is configured for tools") from error
+            message = "no model can be asked: no executor answers for this pool now"
+            raise ModelRefusedError(message, retryable=True) from error
         except BrokerTimeoutError as error:
-            raise ModelRefusedError(f"the model did not answer within {limit_s:.0f} s") from error
+            raise ModelRefusedError(f"the model did not answer within {limit_s:.0f} s", retryable=True) from error
         except BrokerError as error:
-            raise ModelRefusedError(f"the model can't be reached: {error.message}") from error
+            raise ModelRefusedError(f"the model can't be reached: {error.message}", retryable=True) from error
         except ToolmeshError as error:
             raise ModelRefusedError("the model's answer can't be read") from error

@@ -51,7 +51,15 @@ class ModelAnswer:
 
 
 class ModelRefusedError(Exception):
-    """Raised when a question has no answer; its text is for the tool."""
+    """Raised when a question has no answer; its text is for the tool.
+
+    Attributes:
+        retryable: The same question may be answered a moment later.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
 
 
 AskModel = Callable[[ModelQuestion], Awaitable[ModelAnswer]]
@@ -96,7 +104,7 @@ async def _answer(line: bytes, ask: AskModel) -> bytes:
     try:
         answer = await ask(question)
     except ModelRefusedError as refusal:
-        return _error(identifier, _REFUSED, str(refusal))
+        return _error(identifier, _REFUSED, str(refusal), retryable=refusal.retryable)
     usage = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
     result = {"text": answer.text, "model": answer.model, "usage": usage}
     return _line({"jsonrpc": "2.0", "id": identifier, "result": result})
@@ -129,8 +137,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _error(identifier: Any, code: int, message: str) -> bytes:
-    return _line({"jsonrpc": "2.0", "id": identifier, "error": {"code": code, "message": message}})
+def _error(identifier: Any, code: int, message: str, *, retryable: bool = False) -> bytes:
+    error = {"code": code, "message": message, **({"data": {"retryable": True}} if retryable else {})}
+    return _line({"jsonrpc": "2.0", "id": identifier, "error": error})
 
 
 def _line(message: dict[str, Any]) -> bytes:
