@@ -1,5 +1,8 @@
 """The model layer against a scripted server: both dialects, and everything that a provider can do wrong."""
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,7 +13,12 @@ from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.model_config import ModelProvider
 from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.endpoints import Endpoint, Endpoints
-from toolmesh_executor.models.errors import ModelError
+from toolmesh_executor.models.errors import (
+    ModelError,
+    ModelFailedError,
+    ModelNotConfiguredError,
+    ModelUnavailableError,
+)
 from toolmesh_executor.models.provider_models import ProviderModels
 from toolmesh_executor.models.questions import ModelQuestion
 
@@ -80,6 +88,9 @@ async def test_what_passes_is_tried_again_in_one_place(dialect: str) -> None:
         (Turn(status=401), "MODEL_NOT_CONFIGURED", "the key for model", "_API_KEY in the executor's environment"),
         (Turn(status=404), "MODEL_NOT_CONFIGURED", "is unknown to its provider", "correct its name"),
         (Turn(status=400), "MODEL_FAILED", "refused the question", ""),
+        (Turn(said=Said(finish="length")), "MODEL_FAILED", "used up its longest answer", "raise max_tokens"),
+        (Turn(said=Said(tool_calls=[("find", "{}")])), "MODEL_FAILED", "called a tool", "in words"),
+        (Turn(status=403, said=Said(text=KEY)), "MODEL_NOT_CONFIGURED", "was refused", ""),
         (Turn(raw=b"{no json"), "MODEL_FAILED", "can't be used", ""),
         (Turn(raw=b'{"surprise": [1]}'), "MODEL_FAILED", "can't be used", ""),
         (Turn(raw=b"[]"), "MODEL_FAILED", "can't be used", ""),
@@ -100,6 +111,7 @@ async def test_each_failure_has_its_code_and_says_what_to_do(
             await client.ask(endpoint(server, dialect), ASKED, 1.5 if turn.stall else 60)
     assert (caught.value.code, len(server.asked)) == (ErrorCode(code), 2)
     assert caught.value.costs_nothing == (400 <= turn.status < 500)
+    assert caught.value.retryable == (code == "MODEL_UNAVAILABLE")
     assert says in caught.value.message
     assert hint in caught.value.hint
     assert KEY not in str(caught.value)
@@ -169,3 +181,81 @@ async def test_configured_key_is_not_sent_to_the_address_in_a_variable(
         assert f"https://api.{dialect}.com" in str(made.base_url)
     finally:
         await models.close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.requirement("models:keys")
+async def test_redirect_is_not_followed(dialect: str, status: int) -> None:
+    """The key would go wherever the server points to; the error says which setting to correct, and costs nothing."""
+    async with scripted_model() as server, scripted_model() as elsewhere, ModelClient.open() as client:
+        path = "/v1/chat/completions" if dialect == "openai" else "/v1/messages"
+        server.script(Turn(status=status, headers={"location": elsewhere.url + path}))
+        with pytest.raises(ModelNotConfiguredError, match=f"base_url of model .* redirect \\({status}\\)") as caught:
+            await client.ask(endpoint(server, dialect), ASKED, 60)
+        assert elsewhere.asked == []
+        assert len(server.asked) == 1
+    assert f"{dialect.upper()}_BASE_URL" in caught.value.hint
+    assert caught.value.costs_nothing
+
+
+@pytest.mark.requirement("models:errors")
+async def test_answer_without_text_is_an_error_that_may_be_tried_again(dialect: str) -> None:
+    """It was a success with an empty text; asked again by the tool, not by us, as each answer is paid for."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(said=Said(text="")))
+        with pytest.raises(ModelFailedError, match="has no text") as caught:
+            await client.ask(endpoint(server, dialect), ASKED, 60)
+        assert len(server.asked) == 1
+    assert caught.value.retryable
+    assert not caught.value.costs_nothing
+
+
+@pytest.mark.parametrize("said", [f"your key is {KEY}.", f'{{"authorization": "Bearer {KEY}"}}'])
+@pytest.mark.requirement("models:keys")
+async def test_key_in_an_answer_goes_no_further(dialect: str, said: str) -> None:
+    """A proxy that repeats what it was sent would give the key to every tool."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(said=Said(text=said)))
+        answer = await client.ask(endpoint(server, dialect), ASKED, 60)
+    assert answer.text == said.replace(KEY, "[redacted]")
+
+
+@pytest.mark.requirement("models:keys")
+async def test_key_in_a_reason_goes_no_further() -> None:
+    """The code of an error is repeated to the tool, and a provider writes what it likes there."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(status=400, raw=f'{{"error": {{"message": "m", "code": "bad {KEY}"}}}}'.encode()))
+        with pytest.raises(ModelFailedError, match=r"refused the question: bad \[redacted\]"):
+            await client.ask(endpoint(server, "openai"), ASKED, 60)
+
+
+@pytest.mark.requirement("models:bounds")
+async def test_provider_that_is_not_reached_costs_nothing(dialect: str) -> None:
+    """Nobody charges for a connection that there was not; one that is cut later may have cost its answer."""
+    async with ModelClient.open() as client:
+        async with scripted_model() as server:
+            where = endpoint(server, dialect)
+            server.script(*[Turn(cut_after=5)] * 9)
+            with pytest.raises(ModelUnavailableError) as cut:
+                await client.ask(where, ASKED, 1)
+        with pytest.raises(ModelUnavailableError) as refused:
+            await client.ask(where, ASKED, 1)
+    assert (cut.value.costs_nothing, refused.value.costs_nothing) == (False, True)
+
+
+@pytest.mark.requirement("models:bounds")
+async def test_time_in_which_libraries_are_loaded_is_not_asking(dialect: str) -> None:
+    """An attempt begins when the provider can be asked: what ends before it costs nothing."""
+    begun = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def around() -> AsyncIterator[None]:
+        begun.set()
+        yield
+
+    async with scripted_model() as server, ModelClient.open() as client:
+        asking = asyncio.create_task(client.ask(endpoint(server, dialect), ASKED, 60, around))
+        await begun.wait()
+        assert client._models is not None
+        assert [one.dialect for one in client._models._models] == [dialect]
+        await asking

@@ -62,6 +62,18 @@ def test_attempts_whose_answer_was_lost_cost_what_they_could_have(lost: BaseExce
             pass
 
 
+@pytest.mark.parametrize("ended", [TimeoutError(), asyncio.CancelledError(), ModelUnavailableError("no place")])
+@pytest.mark.requirement("models:bounds")
+def test_question_that_no_provider_was_asked_counts_for_nothing(ended: BaseException) -> None:
+    """A tool that waited in vain for a place, or whose executor stops, has not asked."""
+    spent = Allowances(LIMITS)
+    for _ in range(2 * LIMITS.calls_per_invocation):
+        with pytest.raises(type(ended)), spent.question("p", "call", LATER, LONG, 600):
+            raise ended
+    with spent.question("p", "call", LATER, LONG, 800) as question:
+        question.settle(1000)
+
+
 @pytest.mark.requirement("models:bounds")
 def test_letters_of_more_bytes_are_expected_to_take_more_tokens() -> None:
     """A token of Chinese is about one sign, not three."""

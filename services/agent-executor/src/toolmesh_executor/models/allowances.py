@@ -33,12 +33,17 @@ class _Spent:
 
 
 class Reservation:
-    """The tokens of one question: what it is expected to take, until it is known what it took."""
+    """The tokens of one question: what it is expected to take, until it is known what it took.
+
+    Attributes:
+        asked: A provider was asked, or may have been.
+    """
 
     def __init__(self, spent: _Spent, expected: int, limit: int) -> None:
         self._spent = spent
         self._expected = expected
         self._limit = limit
+        self.asked = False
         spent.tokens += expected
 
     @contextlib.contextmanager
@@ -53,6 +58,7 @@ class Reservation:
                 f"this call has used or asked for {self._spent.tokens} tokens of {self._limit}, with questions that "
                 "have failed"
             )
+        self.asked = True
         try:
             yield
         except BaseException as error:
@@ -78,6 +84,9 @@ class Allowances:
     ) -> Iterator[Reservation]:
         """Count a question while it is asked; what it took, or may have taken, stays counted.
 
+        One that no provider was asked, as there was no place or no time, counts for nothing. One that was refused takes
+        no tokens, but counts as a question: a tool can't be refused for ever.
+
         Raises:
             AllowanceExceededError: its call has asked enough, or it would take more than is left.
         """
@@ -96,10 +105,12 @@ class Allowances:
                 f"question could take {reserved}"
             )
         spent.calls += 1
+        reservation = Reservation(spent, reserved, self._limits.tokens_per_invocation)
         try:
-            yield Reservation(spent, reserved, self._limits.tokens_per_invocation)
+            yield reservation
         finally:
             spent.tokens -= reserved
+            spent.calls -= not reservation.asked
 
     def _of(self, pool: str, invocation: str, deadline_ms: int) -> _Spent:
         if len(self._spent) >= _SWEPT_AT:

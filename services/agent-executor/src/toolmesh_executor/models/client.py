@@ -61,6 +61,7 @@ class ModelClient:
         async def attempt() -> ModelAnswer:
             try:
                 models = await self._loaded()
+                await models.prepare(endpoint)
                 async with around():
                     return await models.ask(endpoint, question)
             except ModelError as error:

@@ -27,6 +27,7 @@ class Endpoint:
         base_url: Address; None is the provider's own.
         api_key: The key; empty for a server that wants none.
         key_place: Where a person sets the key, for messages.
+        base_url_place: Where a person sets the address, for messages.
         settings: Parameters of the provider, from the agent's file.
     """
 
@@ -36,6 +37,7 @@ class Endpoint:
     base_url: str | None
     api_key: str = field(repr=False)
     key_place: str
+    base_url_place: str
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
@@ -98,6 +100,7 @@ class Endpoints:
             base_url=wanted.api_base or self._base_url(provider),
             api_key=wanted.api_key or "",
             key_place="`model.api_key` in the agent's file",
+            base_url_place="`model.api_base` in the agent's file",
             settings=dict(wanted.model_extra or {}),
         )
 
@@ -109,7 +112,7 @@ class Endpoints:
     def _base_url(self, provider: str) -> str | None:
         if provider in self._providers:
             return self._providers[provider].base_url
-        return self._environment.get(f"{provider.upper()}_BASE_URL") or None
+        return self._environment.get(_address_variable(provider)) or None
 
     def _well_known(self, name: str, provider: str, model: str, settings: Mapping[str, Any]) -> Endpoint:
         variable, base_url = _key_variable(provider), self._base_url(provider)
@@ -125,6 +128,7 @@ class Endpoints:
             base_url=base_url,
             api_key=key,
             key_place=f"{variable} in the executor's environment",
+            base_url_place=f"{_address_variable(provider)} in the executor's environment",
             settings=settings,
         )
 
@@ -137,19 +141,26 @@ def name_of(wanted: str | ModelSettings) -> str:
 def _configured(
     provider: ModelProvider, name: str, provider_name: str, model: str, settings: Mapping[str, Any]
 ) -> Endpoint:
-    place = f"`models.providers.{provider_name}.api_key` of the executor's configuration"
+    place, whose = f"`models.providers.{provider_name}", "of the executor's configuration"
     if provider.base_url is None and not provider.api_key:
-        raise ModelNotConfiguredError(f"model {name!r} needs a key of {provider_name}", hint=f"set {place}")
+        raise ModelNotConfiguredError(
+            f"model {name!r} needs a key of {provider_name}", hint=f"set {place}.api_key` {whose}"
+        )
     return Endpoint(
         name=name,
         dialect=provider.dialect,
         model=model,
         base_url=provider.base_url,
         api_key=provider.api_key or "",
-        key_place=place,
+        key_place=f"{place}.api_key` {whose}",
+        base_url_place=f"{place}.base_url` {whose}",
         settings=settings,
     )
 
 
 def _key_variable(provider: str) -> str:
     return f"{provider.upper()}_API_KEY"
+
+
+def _address_variable(provider: str) -> str:
+    return f"{provider.upper()}_BASE_URL"

@@ -3,13 +3,15 @@
 import asyncio
 import importlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
+import httpx2
 from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
+from pydantic_ai.messages import FinishReason, ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
@@ -21,6 +23,7 @@ from toolmesh_executor.models.errors import (
     ModelUnavailableError,
 )
 from toolmesh_executor.models.questions import ModelAnswer, ModelQuestion
+from toolmesh_telemetry.redaction import Redactor
 
 __all__ = ["ProviderModels"]
 
@@ -30,6 +33,7 @@ _OWN_ADDRESSES: Final = {"openai": "https://api.openai.com/v1", "anthropic": "ht
 """Without one the libraries take that of their variable, which is not for the keys of the configuration."""
 _UNDERSTOOD: Final = frozenset(ModelSettings.__annotations__)
 _FROM_VARIABLES: Final = frozenset({"OpenAI-Organization", "OpenAI-Project"})
+_NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _SHOWN: Final = 300
 _MOST_BYTES: Final = 512 * 1024
 """Of an answer."""
@@ -43,6 +47,10 @@ class ProviderModels:
     def __init__(self) -> None:
         self._models: dict[Endpoint, Model] = {}
         self._closers: list[Callable[[], Awaitable[None]]] = []
+
+    async def prepare(self, endpoint: Endpoint) -> None:
+        """Load what a first question needs: no provider has been asked yet."""
+        await self._model(endpoint)
 
     async def ask(self, endpoint: Endpoint, question: ModelQuestion) -> ModelAnswer:
         """Ask once.
@@ -61,7 +69,7 @@ class ProviderModels:
         except Exception as error:
             # Answers of a wrong shape end in any exception of the libraries.
             told = _told(endpoint, error)
-            told.costs_nothing = _is_refusal(error)
+            told.costs_nothing = _was_not_worked_on(error)
             raise told from error
         return _answer(endpoint, response)
 
@@ -84,6 +92,8 @@ class ProviderModels:
             "base_url": endpoint.base_url or _OWN_ADDRESSES[endpoint.dialect],
             "max_retries": 0,
             "default_headers": _headers(endpoint, sdk.Omit),
+            # A redirect may lead anywhere, and X-Api-Key would go along.
+            "http_client": sdk.DefaultAsyncHttpxClient(follow_redirects=False),
         }
         if endpoint.dialect == "anthropic":
             client = sdk.AsyncAnthropic(**options)
@@ -128,8 +138,14 @@ def _settings(of_agent: Mapping[str, Any], question: ModelQuestion) -> ModelSett
 
 
 def _answer(endpoint: Endpoint, response: ModelResponse) -> ModelAnswer:
-    """Return what travels on: no half characters, and no more than the broker takes in one message."""
-    text = (response.text or "").encode(errors="replace")
+    """Return what travels on: no half characters, not our key, and no more than the broker takes in one message.
+
+    Raises:
+        ModelFailedError: there is no text, or too much.
+    """
+    if not response.text:
+        raise _without_text(endpoint, response.finish_reason)
+    text = _without_secrets(endpoint, response.text).encode(errors="replace")
     if len(text) > _MOST_BYTES:
         raise ModelFailedError(
             f"the answer of model {endpoint.name!r} has {len(text)} bytes, at most {_MOST_BYTES} are passed on",
@@ -144,9 +160,36 @@ def _answer(endpoint: Endpoint, response: ModelResponse) -> ModelAnswer:
     )
 
 
+def _without_text(endpoint: Endpoint, finish_reason: FinishReason | None) -> ModelFailedError:
+    name = f"model {endpoint.name!r}"
+    match finish_reason:
+        case "content_filter":
+            return ModelFailedError(f"{name} did not answer: its provider's filter forbids it", hint="ask differently")
+        case "length":
+            return ModelFailedError(f"{name} used up its longest answer without a word", hint="raise max_tokens")
+        case "tool_call":
+            return ModelFailedError(f"{name} called a tool in place of an answer", hint="tell it to answer in words")
+    empty = ModelFailedError(f"the answer of {name} has no text", hint="ask again, or ask differently")
+    empty.retryable = True
+    return empty
+
+
+def _without_secrets(endpoint: Endpoint, text: str) -> str:
+    """A provider may repeat what it was sent; nothing of ours is for the tool or the log."""
+    hide = Redactor()
+    hide.add(endpoint.api_key, urlsplit(endpoint.base_url or "").password or "")
+    return hide.exact(text)
+
+
 def _told(endpoint: Endpoint, error: Exception) -> ModelError:
     """Return what happened in our own words; the provider's may repeat prompts and keys."""
     name = f"model {endpoint.name!r}"
+    if _redirect_status(error) is not None:
+        return ModelNotConfiguredError(
+            f"the server at the base_url of {name} answered with a redirect ({_redirect_status(error)}), which is not "
+            "followed, as the key would go along",
+            hint=f"set {endpoint.base_url_place} to the address that answers itself",
+        )
     match error:
         case exceptions.ModelAuthenticationError():
             return ModelNotConfiguredError(f"the key for {name} is missing or was refused", hint=_set(endpoint))
@@ -157,7 +200,7 @@ def _told(endpoint: Endpoint, error: Exception) -> ModelError:
         case exceptions.ModelContextWindowExceededError():
             return ModelFailedError(f"the question is too long for {name}", hint="ask with less text")
         case exceptions.ModelRequestRejectedError():
-            return ModelFailedError(f"the provider of {name} refused the question: {_reason(error)}")
+            return ModelFailedError(f"the provider of {name} refused the question: {_reason(endpoint, error)}")
         case exceptions.ModelRateLimitError():
             return _later(f"the provider of {name} limits the rate", error)
         case exceptions.ModelConnectionError() | exceptions.ModelRequestTimeout():
@@ -169,17 +212,32 @@ def _told(endpoint: Endpoint, error: Exception) -> ModelError:
     return ModelFailedError(f"the answer of {name} can't be used", hint="look whether its address is that of a model")
 
 
-def _is_refusal(error: Exception) -> bool:
-    """Return whether the provider said no before it worked on the question: nobody charges for that."""
-    return isinstance(error, exceptions.ModelHTTPError) and 400 <= error.status_code < 500
+def _was_not_worked_on(error: Exception) -> bool:
+    """Return whether the provider was not reached, or said no before it worked on the question: nobody charges then."""
+    if isinstance(error, exceptions.ModelHTTPError) and 400 <= error.status_code < 500:
+        return True
+    return _redirect_status(error) is not None or any(isinstance(cause, _NOT_REACHED) for cause in _causes(error))
+
+
+def _redirect_status(error: Exception) -> int | None:
+    status = getattr(error.__cause__, "status_code", None)
+    return status if isinstance(status, int) and 300 <= status < 400 else None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 def _later(message: str, error: exceptions.ModelAPIError) -> ModelUnavailableError:
     return ModelUnavailableError(message, hint="try again later", retry_after_s=error.retry_after)
 
 
-def _reason(error: exceptions.ModelAPIError) -> str:
-    return str(error.provider_error_code or error.provider_error_type or "it gave no reason")[:_SHOWN]
+def _reason(endpoint: Endpoint, error: exceptions.ModelAPIError) -> str:
+    reason = str(error.provider_error_code or error.provider_error_type or "it gave no reason")
+    return _without_secrets(endpoint, reason)[:_SHOWN]
 
 
 def _set(endpoint: Endpoint) -> str:
