@@ -182,6 +182,41 @@ if __name__ == "__main__":
     assert sorted(told) == sorted(["started", result.message, f"{result.message}/{result.message}"])
 
 
+@pytest.mark.requirement("tool:settings")
+async def test_names_and_descriptions_of_files_hide_secrets_too(tmp_path: Path) -> None:
+    """Of saved files, of files beside the index, of returned ones, and of those that are refused; short secrets as words."""
+    (tmp_path / "tell.py").write_text("""
+from pathlib import Path
+from toolmesh_sdk import ConfigSchemaField, DataObject, ToolContext, ToolResult, tool_cli, with_config_schema
+
+@with_config_schema([ConfigSchemaField("word", secret=True), ConfigSchemaField("pin", secret=True)])
+def tell(ctx: ToolContext) -> ToolResult:
+    "Tell all."
+    word, pin = ctx.tool_config["word"], ctx.tool_config["pin"]
+    ctx.save_artifact(f"a {word}.txt", word + " " + pin, "text/plain", description=word)
+    Path("output/b " + word).write_text(f"{pin}, {pin}0")
+    Path(f"output/link {word}").symlink_to("/etc/passwd")
+    return ToolResult.ok(f"{pin} of {pin}0", data_objects=[DataObject(f"c {pin}", b"x", "x/y")])
+
+cli = tool_cli(tell)
+if __name__ == "__main__":
+    cli()
+""")
+    (tmp_path / "store").mkdir()
+    payloads, config = PayloadFolder(tmp_path / "store"), {"word": 'zebra"crossing', "pin": "421"}
+    async with bench() as opened:
+        result, _ = await run(opened, tmp_path / "tell.py", payloads, arguments=b"{}", config=config)
+    contents = {one.filename: await read(payloads, one.payload) for one in result.artifacts}
+    assert contents == {
+        "a [redacted].txt": b"[redacted] [redacted]",
+        "b [redacted]": b"[redacted], 4210",
+    }
+    assert [one.name for one in result.inline_outputs] == ["c [redacted]"]
+    assert result.message == "[redacted] of 4210"
+    assert [note for note in result.notes if "link [redacted]" in note]
+    assert "zebra" not in repr(result)
+
+
 async def test_a_large_text_without_data_is_shown_as_it_is(tmp_path: Path) -> None:
     """It travels as a stored document, in which absent data is no null of the tool's."""
     (tmp_path / "tell.py").write_text(PLAIN.format(name="tell", sleep=0))

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_runtime.process.result_envelope import DataObject, ToolReturn
-from toolmesh_runtime.process.secret_hiding import redacted, without_in_stream
+from toolmesh_runtime.process.secret_hiding import (
+    redacted,
+    redacted_index,
+    without,
+    without_in_names,
+    without_in_stream,
+)
+from toolmesh_sandbox.outputs import OutputFile
 
 SECRET = 'pa"ss-wörd-123'
 
@@ -57,6 +64,42 @@ def test_secret_is_hidden_in_what_a_tool_returns_as_files() -> None:
     assert clean.data_objects[1].content == b"\x00[redacted]\xff"
 
 
+def test_short_secret_is_hidden_as_a_word_but_not_by_chance_in_what_is_no_text() -> None:
+    """In text it stands for itself; a picture that happens to have the same bytes would be spoilt."""
+    assert without("pin 42, 421, é42".encode(), ["42"]) == "pin [redacted], 421, é42".encode()
+    for binary in (b"\x00 42 ", b"\xff 42 "):
+        assert without(binary, ["42", "long-enough"]) == binary
+    assert without(b"\x00 long-enough", ["long-enough"]) == b"\x00 [redacted]"
+
+
+def test_secret_is_hidden_in_names_of_files_and_in_what_is_said_of_them() -> None:
+    """Also as the index spells it; two files that then have one name leave one and a note."""
+    files = {name: OutputFile(name, 0, -1) for name in (f"a-{SECRET}.txt", "a-[redacted].txt", "b.txt")}
+    clean, notes = without_in_names(files, [f"output file '{SECRET}' was refused"], (SECRET,))
+    assert list(clean) == ["a-[redacted].txt", "b.txt"]
+    assert clean["a-[redacted].txt"].name == f"a-{SECRET}.txt"
+    assert notes == [
+        "output file '[redacted]' was refused",
+        "output file 'a-[redacted].txt' is there twice, but for secrets in the names; one was kept",
+    ]
+    index = {f"a-{SECRET}.txt": {"description": SECRET, "metadata": {SECRET: [SECRET, 1]}}}
+    assert redacted_index(index, (SECRET,)) == {
+        "a-[redacted].txt": {"description": "[redacted]", "metadata": {"[redacted]": ["[redacted]", 1]}}
+    }
+
+
+@given(st.lists(st.sampled_from([b"42", b" ", b"4", b"2", b"x", b"\xc3\xa9"]), max_size=20))
+async def test_short_secret_is_hidden_wherever_a_stream_is_cut(parts: list[bytes]) -> None:
+    """What stands before and after it counts, also across a cut."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for part in parts:
+            yield part
+
+    clean = b"".join([chunk async for chunk in without_in_stream(chunks(), ["42"])])
+    assert clean == without(b"".join(parts), ["42"])
+
+
 @given(st.lists(st.binary(max_size=12), max_size=12), st.binary(max_size=30))
 async def test_secret_is_hidden_wherever_a_stream_is_cut(cuts: list[bytes], end: bytes) -> None:
     """A file is the same as if it had been redacted whole."""
@@ -66,5 +109,5 @@ async def test_secret_is_hidden_wherever_a_stream_is_cut(cuts: list[bytes], end:
         for part in parts:
             yield part
 
-    clean = b"".join([chunk async for chunk in without_in_stream(chunks(), ["zebra-crossing", "abc"])])
+    clean = b"".join([chunk async for chunk in without_in_stream(chunks(), ["zebra-crossing", "x"])])
     assert clean == b"".join(parts).replace(b"zebra-crossing", b"[redacted]")

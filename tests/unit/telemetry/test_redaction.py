@@ -73,9 +73,23 @@ def test_overlapping_secrets_leave_no_rest() -> None:
     assert told("aaaa").text("aaaaaaaaa b") == f"{MASK} b"
 
 
-def test_very_short_values_are_left_in_texts() -> None:
-    """A secret of three letters would shred every line."""
-    assert told("abc", "").text("abc") == "abc"
+@pytest.mark.parametrize(
+    ("secret", "text", "clean"),
+    [
+        ("abc", "abc, (abc) x=abc; 'abc'\\n", f"{MASK}, ({MASK}) x={MASK}; '{MASK}'\\n"),
+        ("abc", "abcd xabc ab_abc äabc 1abc", "abcd xabc ab_abc äabc 1abc"),
+        ("42", "pin 42 of 421 4.42", f"pin {MASK} of 421 4.{MASK}"),
+        ("a+", "a+ a+b xa+", f"{MASK} a+b xa+"),
+        ("a/b", "path=a%2Fb", f"path={MASK}"),
+        ("x", "x", "x"),
+        ("--", "a -- b", "a -- b"),
+        ("", "abc", "abc"),
+    ],
+)
+def test_short_secret_is_hidden_as_a_word_of_its_own(secret: str, text: str, clean: str) -> None:
+    """As a part of other words it would shred every line; a single character, and mere signs, are no secret."""
+    assert told(secret).text(text) == clean
+    assert told(secret).exact(text) == clean
 
 
 def test_a_secret_is_hidden_for_the_time_of_a_block() -> None:

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import math
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -17,8 +18,10 @@ MAX_DEPTH: Final = 16
 MAX_ITEMS: Final = 2000
 MAX_TEXT_CHARS: Final = 16 * 1024
 MAX_TOTAL_CHARS: Final = 128 * 1024
-# Shorter values would hide half of every line; as the value of a telling name they are hidden anyway.
+# Shorter values are part of half of all words, so they are hidden as words of their own only; a single character is
+# guessed at once, and would be hidden everywhere. As the value of a telling name any value is hidden anyway.
 MIN_SECRET_CHARS: Final = 4
+MIN_WORD_CHARS: Final = 2
 _MIN_LINE_CHARS: Final = 16
 _MARGIN_CHARS: Final = 4096
 _MAX_INTEGER_BITS: Final = 1024
@@ -34,12 +37,16 @@ class Redactor:
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._spellings: tuple[str, ...] = ()
+        self._words: re.Pattern[str] | None = None
 
     def __repr__(self) -> str:
         return f"Redactor({len(self._counts)} secrets)"
 
     def add(self, *secrets: str | bytes) -> None:
-        """Hide these values from now on, also in JSON, URL and base64 spelling; 4 characters at least."""
+        """Hide these values from now on, also in JSON, URL and base64 spelling.
+
+        A value of 2 or 3 characters is hidden where it stands as a word of its own; see `is_short_secret`.
+        """
         with self._lock:
             self._counts.update(_as_text(secret) for secret in secrets)
             self._respell()
@@ -63,11 +70,11 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return `text`, of any length, with every secret replaced by a mask."""
-        return hide_patterns(_hide_spans(text, self._spellings))
+        return hide_patterns(self.exact(text))
 
     def exact(self, text: str) -> str:
         """Return `text` with the known secrets replaced, and nothing else that may only look like one."""
-        return _hide_spans(text, self._spellings)
+        return _hide_spans(text, self._spellings, self._words)
 
     def value(self, value: object) -> Any:
         """Return a copy of anything as JSON data without secrets, for a log line.
@@ -91,8 +98,11 @@ class Redactor:
         return f"{clean} [cut, {len(text)} characters]"
 
     def _respell(self) -> None:
-        spellings = {spelling for secret in self._counts for spelling in _spellings(secret)}
-        self._spellings = tuple(sorted(spellings, key=len, reverse=True))
+        long = [secret for secret in self._counts if len(secret) >= MIN_SECRET_CHARS]
+        short = filter(is_short_secret, self._counts)
+        self._spellings = _longest_first(spelling for secret in long for spelling in _spellings(secret))
+        words = "|".join(map(re.escape, _longest_first(one for secret in short for one in _spellings(secret))))
+        self._words = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
 
 
 class _Copy:
@@ -182,9 +192,20 @@ def _as_text(secret: str | bytes) -> str:
     return secret if isinstance(secret, str) else secret.decode("utf-8", "replace")
 
 
+def is_short_secret(secret: str) -> bool:
+    """Return whether a secret is hidden only where no letter, digit or underscore stands next to it.
+
+    That is so for 2 or 3 characters, one of which is itself a letter, digit or underscore: anything else that short is
+    not hidden in texts at all.
+    """
+    return MIN_WORD_CHARS <= len(secret) < MIN_SECRET_CHARS and re.search(r"\w", secret) is not None
+
+
+def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(texts), key=len, reverse=True))
+
+
 def _spellings(secret: str) -> Iterator[str]:
-    if len(secret) < MIN_SECRET_CHARS:
-        return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
     yield json.dumps(secret)[1:-1]
@@ -198,9 +219,9 @@ def _spellings(secret: str) -> Iterator[str]:
     yield from (line for line in secret.splitlines() if len(line) >= _MIN_LINE_CHARS)
 
 
-def _hide_spans(text: str, needles: tuple[str, ...]) -> str:
-    """Replace every occurrence of any needle; overlapping ones become one mask, so that no rest is left over."""
-    spans: list[tuple[int, int]] = []
+def _hide_spans(text: str, needles: tuple[str, ...], words: re.Pattern[str] | None) -> str:
+    """Replace every needle and word; overlapping ones become one mask, so that no rest is left over."""
+    spans = [] if words is None else [match.span() for match in words.finditer(text)]
     for needle in needles:
         start = text.find(needle)
         while start >= 0:

@@ -1,20 +1,21 @@
 """Takes a call's own secrets out of all that its tool said and left."""
 
+import codecs
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from dataclasses import replace
-from typing import Any, Final
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 import msgspec
 
 from toolmesh_runtime.process.result_envelope import DataObject, ToolReturn
-from toolmesh_telemetry.redaction import Redactor
+from toolmesh_sandbox.outputs import OutputFile
+from toolmesh_telemetry.redaction import MIN_SECRET_CHARS, Redactor, is_short_secret
 
-__all__ = ["redacted", "without", "without_in_stream"]
+__all__ = ["redacted", "redacted_index", "without", "without_in_names", "without_in_stream"]
 
 _MASK: Final = b"[redacted]"
-_SHORTEST: Final = 4
-"""Shorter ones would garble every file."""
 
 
 def redacted(returned: ToolReturn, secrets: tuple[str, ...]) -> ToolReturn:
@@ -24,8 +25,7 @@ def redacted(returned: ToolReturn, secrets: tuple[str, ...]) -> ToolReturn:
     """
     if not secrets:
         return returned
-    hide = Redactor()
-    hide.add(*secrets)
+    hide = _hider(secrets)
     error = returned.error
     if error is not None:
         error = msgspec.structs.replace(error, message=hide.exact(error.message), type=hide.exact(error.type))
@@ -50,6 +50,7 @@ def _redacted_object(item: DataObject, hide: Redactor, secrets: tuple[str, ...])
     return replace(
         item,
         name=hide.exact(item.name),
+        mime_type=hide.exact(item.mime_type),
         content=content,
         description=None if item.description is None else hide.exact(item.description),
         preview=None if item.preview is None else hide.exact(item.preview),
@@ -58,45 +59,113 @@ def _redacted_object(item: DataObject, hide: Redactor, secrets: tuple[str, ...])
 
 
 def _redacted_json(data: bytes, hide: Redactor) -> bytes:
-    def clean(value: Any) -> Any:
-        if isinstance(value, str):
-            return hide.exact(value)
-        if isinstance(value, list):
-            return [clean(item) for item in value]
-        if isinstance(value, dict):
-            return {hide.exact(key): clean(item) for key, item in value.items()}
-        return value
-
-    return json.dumps(clean(json.loads(data)), ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(_redacted_value(json.loads(data), hide), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _needles(secrets: Sequence[str]) -> list[bytes]:
-    found = {secret.encode(errors="surrogatepass") for secret in secrets if len(secret) >= _SHORTEST}
-    return sorted(found, key=len, reverse=True)
+def redacted_index(index: dict[str, dict[str, Any]], secrets: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Return what a tool says of its files without the secrets; names are changed as by `without_in_names`."""
+    return cast("dict[str, dict[str, Any]]", _redacted_value(index, _hider(secrets)))
+
+
+def without_in_names(
+    files: Mapping[str, OutputFile], notes: Sequence[str], secrets: tuple[str, ...]
+) -> tuple[dict[str, OutputFile], list[str]]:
+    """Return files under names without secrets, and the notes on files; of two that then have one name the first."""
+    hide = _hider(secrets)
+    clean: dict[str, OutputFile] = {}
+    told = [hide.exact(note) for note in notes]
+    for name, file in files.items():
+        shown = hide.exact(name)
+        if shown in clean:
+            told.append(f"output file {shown!r} is there twice, but for secrets in the names; one was kept")
+        else:
+            clean[shown] = file
+    return clean, told
+
+
+def _hider(secrets: tuple[str, ...]) -> Redactor:
+    hide = Redactor()
+    hide.add(*secrets)
+    return hide
+
+
+def _redacted_value(value: Any, hide: Redactor) -> Any:
+    if isinstance(value, str):
+        return hide.exact(value)
+    if isinstance(value, list):
+        return [_redacted_value(item, hide) for item in value]
+    if isinstance(value, dict):
+        return {hide.exact(key): _redacted_value(item, hide) for key, item in value.items()}
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Needles:
+    """What to look for in bytes: secrets anywhere, and short ones as words of their own."""
+
+    anywhere: tuple[bytes, ...]
+    words: re.Pattern[bytes] | None
+    longest: int
+    """In bytes."""
+
+    def replaced(self, content: bytes, before: bytes = b"", *, ended: bool = True) -> bytes:
+        """Return the content with all of them replaced.
+
+        Args:
+            content: What to look through.
+            before: The byte that stands before it, if any.
+            ended: Nothing follows; else whether a word ends at the content's end is not known, and it stays.
+        """
+        for needle in self.anywhere:
+            content = content.replace(needle, _MASK)
+        if self.words is None:
+            return content
+        whole, parts, done = before + content, [], len(before)
+        for found in self.words.finditer(whole, done):  # it looks behind its start, but begins no word there
+            if ended or found.end() < len(whole):
+                parts += [whole[done : found.start()], _MASK]
+                done = found.end()
+        return b"".join((*parts, whole[done:]))
+
+
+def _needles(secrets: Sequence[str], beginning: bytes) -> _Needles:
+    """Return what to look for in a content of this beginning: in what is no text, short secrets are mere chance."""
+    anywhere = {_bytes_of(secret) for secret in secrets if len(secret) >= MIN_SECRET_CHARS}
+    short = {_bytes_of(secret) for secret in secrets if is_short_secret(secret)} if _is_text(beginning) else set()
+    pattern = b"|".join(re.escape(secret) for secret in sorted(short, key=len, reverse=True))
+    # Bytes from 0x80 on belong to letters beyond ASCII.
+    words = re.compile(rb"(?<![\w\x80-\xff])(?:" + pattern + rb")(?![\w\x80-\xff])") if pattern else None
+    return _Needles(tuple(sorted(anywhere, key=len, reverse=True)), words, max(map(len, anywhere | short), default=0))
+
+
+def _bytes_of(secret: str) -> bytes:
+    return secret.encode(errors="surrogatepass")
+
+
+def _is_text(beginning: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(beginning)  # its last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in beginning
 
 
 def without(content: bytes, secrets: Sequence[str]) -> bytes:
-    """Return the content with every secret replaced."""
-    for needle in _needles(secrets):
-        content = content.replace(needle, _MASK)
-    return content
+    """Return the content with every secret replaced; in what is no text, those of 4 characters at least."""
+    return _needles(secrets, content).replaced(content)
 
 
 async def without_in_stream(chunks: AsyncIterable[bytes], secrets: Sequence[str]) -> AsyncIterator[bytes]:
-    """Replace every secret in a stream, also one that is cut between two chunks."""
-    needles = _needles(secrets)
-    if not needles:
-        async for chunk in chunks:
-            yield chunk
-        return
-    held_back = len(needles[0]) - 1
-    rest = b""
+    """Replace every secret in a stream as `without` does, also one that is cut between two chunks."""
+    needles: _Needles | None = None
+    before = rest = b""
     async for chunk in chunks:
-        rest = without(rest + chunk, secrets)
+        needles = needles or _needles(secrets, chunk)
+        rest = needles.replaced(rest + chunk, before, ended=False)
         # The end may hold the beginning of a secret.
-        if len(rest) > held_back:
-            cut = len(rest) - held_back
+        cut = len(rest) - needles.longest
+        if cut > 0:
             yield rest[:cut]
-            rest = rest[cut:]
-    if rest:
-        yield rest
+            before, rest = rest[cut - 1 : cut], rest[cut:]
+    if needles is not None and rest:
+        yield needles.replaced(rest, before)

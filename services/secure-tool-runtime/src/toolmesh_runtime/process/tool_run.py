@@ -27,7 +27,7 @@ from toolmesh_runtime.process.output_files import (
 from toolmesh_runtime.process.path_hiding import PathHider
 from toolmesh_runtime.process.result_envelope import ToolReturn
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
-from toolmesh_runtime.process.secret_hiding import redacted, without
+from toolmesh_runtime.process.secret_hiding import redacted, redacted_index, without, without_in_names
 from toolmesh_runtime.process.status_pipe import OnStatus, status_pipe
 from toolmesh_sandbox.errors import OutputRefusedError
 from toolmesh_sandbox.launch import CONNECTION
@@ -95,7 +95,7 @@ async def run_tool(
         limits: Sizes of what it may leave.
         on_status: Takes its statuses, without the machine's paths.
         ask_model: Answers its questions to the model; None if it may not ask.
-        secrets: Texts that it was given and that nothing it says may repeat; its files are not changed.
+        secrets: Texts that it was given and that nothing it says may repeat, names of files included, but no content.
 
     Raises:
         SandboxError: the sandbox can't be had at all.
@@ -128,7 +128,7 @@ async def run_tool(
         returned = await asyncio.to_thread(interpret, ended, result, wall_clock_s)
         returned = await asyncio.to_thread(redacted, returned, secrets)
         with await asyncio.to_thread(collect, workspace.host / folder.output.name, limits.outputs) as collected:
-            files, notes = _whole(returned, ended, collected, program.policy.limits.file_bytes)
+            files, notes = _whole(returned, ended, collected, program.policy.limits.file_bytes, secrets)
             outputs = _sorted(returned, files, notes, secrets)
             yield FinishedRun(_without_paths(returned, hider), outputs, files, ended.usage, ended.stdout)
 
@@ -200,13 +200,13 @@ def _read_result(folder: Path, name: str, cap: int) -> bytes | OutputRefusedErro
 
 
 def _whole(
-    returned: ToolReturn, ended: Exit, collected: Collected, largest_bytes: int
+    returned: ToolReturn, ended: Exit, collected: Collected, largest_bytes: int, secrets: tuple[str, ...]
 ) -> tuple[dict[str, OutputFile], list[str]]:
-    """Return the files to keep, and notes on the others."""
+    """Return the files to keep, by names without secrets, and notes on the others."""
     failed = returned.error is not None
     whole, notes = whole_files(collected.files, ended, failed=failed, largest_bytes=largest_bytes)
     notes += [f"output file {name!r} was refused: {reason}" for name, reason in collected.refused]
-    return {file.name: file for file in whole}, notes
+    return without_in_names({file.name: file for file in whole}, notes, secrets)
 
 
 def _sorted(
@@ -216,7 +216,7 @@ def _sorted(
     entries = {}
     if index is not None and index.size <= _INDEX_BYTES:
         with index.open() as reader:
-            entries = read_index(without(reader.read(_INDEX_BYTES), secrets))
+            entries = redacted_index(read_index(reader.read(_INDEX_BYTES)), secrets)
     outputs = sort_outputs(returned.data_objects, [*files], entries, lambda name: _short_text(files[name], secrets))
     return SortedOutputs(outputs.files, outputs.inline, (*outputs.notes, *notes))
 
