@@ -55,11 +55,12 @@ def test_what_is_no_folder_is_told_with_its_path(tmp_path: Path) -> None:
             make_writable_folder(wrong)
 
 
-async def test_a_wrong_folder_is_found_before_the_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("call", "x"), ("result", "x"), ("dead", "requeue", "x"), ("tool", "run", "x")])
+async def test_a_wrong_folder_is_found_before_the_call(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Even before it is known whether a mesh runs: a tool must not run for a result that can't be kept."""
     (tmp_path / "file").touch()
 
-    ended = await run_toolmesh("call", "x", "--save-artifacts", str(tmp_path / "file"), data_folder=tmp_path)
+    ended = await run_toolmesh(*command, "--save-artifacts", str(tmp_path / "file"), data_folder=tmp_path)
 
     assert (ended.code, ended.stdout) == (2, "")
     assert "files can't be saved in" in ended.stderr

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from toolmesh_cli.call import show_status
 from toolmesh_cli.call_output import (
     exit_code_of_result,
     failure_document,
@@ -14,6 +13,7 @@ from toolmesh_cli.call_output import (
     result_document,
 )
 from toolmesh_cli.failures import Failure
+from toolmesh_cli.followed_call import show_status
 from toolmesh_cli.terminal import Terminal
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Status, StatusState

@@ -117,6 +117,19 @@ async def test_what_a_new_call_would_lack_is_told(
         assert refused.value.hint
 
 
+async def test_sealed_settings_are_left_out_for_whoever_has_them_anew(tmp_path: Path) -> None:
+    """All of the settings, as the clear ones belong to them; without, the refusal names the command."""
+    call = _sealed(
+        invocation(tool="echo", tool_config=msgspec.Raw(b'{"units": 1}'), caller=Caller(user="u", agent="a b"))
+    )
+    async with memory_mesh(tmp_path, {"echo": echo}) as (_hub, client, _worker):
+        request = await call_again(client.broker, letter(call), with_settings=False)
+        with pytest.raises(NotCallableAgainError) as refused:
+            await call_again(client.broker, letter(call))
+    assert (request.tool_config, request.secrets) == ({}, ())
+    assert f"`toolmesh dead requeue {call.id} --agent 'a b'`" in refused.value.hint
+
+
 async def test_large_arguments_that_are_still_there_are_sent_again(tmp_path: Path) -> None:
     """They are read from the payload store and stored anew for the new call."""
     document = b'{"x":"' + b"a" * 400_000 + b'"}'

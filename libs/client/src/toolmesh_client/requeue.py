@@ -1,5 +1,6 @@
 """Makes a new call from a dead letter: another id, deadline and token; the old id is only named."""
 
+import shlex
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,9 @@ __all__ = ["call_again"]
 _MAX_ARGUMENTS: Final = 256 * 1024 * 1024
 
 
-async def call_again(broker: Broker, kept: KeptLetter, *, timeout_s: float | None = None) -> CallRequest:
+async def call_again(
+    broker: Broker, kept: KeptLetter, *, timeout_s: float | None = None, with_settings: bool = True
+) -> CallRequest:
     """Return the request of a new call that does what the dead one was to do, on behalf of whoever makes it.
 
     Workers of a pool write that pool's letters, so the call goes to the letter's own pool, whatever its content says.
@@ -27,6 +30,7 @@ async def call_again(broker: Broker, kept: KeptLetter, *, timeout_s: float | Non
         broker: An executor's connection.
         kept: The letter.
         timeout_s: Seconds until the new call's deadline; None is the tool's own limit plus a minute in the queue.
+        with_settings: Take the letter's settings along; without, the caller has the tool's settings from elsewhere.
 
     Raises:
         NotCallableAgainError: the letter is no whole call, or what it refers to is gone.
@@ -35,12 +39,9 @@ async def call_again(broker: Broker, kept: KeptLetter, *, timeout_s: float | Non
     call = kept.letter.invocation
     if call is None:
         raise _refusal(kept, "the message could not be read, so nobody knows what it asked for", "drop it")
-    if call.sealed_config is not None:
-        raise _refusal(
-            kept,
-            "its configuration holds secrets, which are sealed to that one call",
-            "have its agent call the tool again, or `toolmesh call` with the same arguments",
-        )
+    if with_settings and call.sealed_config is not None:
+        reason = "its settings hold secrets, which are sealed to that one call"
+        raise _refusal(kept, reason, _settings_again(kept, call))
     try:
         arguments = await _arguments(broker, kept, call)
         store = broker.payloads(kept.pool)
@@ -57,7 +58,7 @@ async def call_again(broker: Broker, kept: KeptLetter, *, timeout_s: float | Non
         timeout_s=timeout_s,
         tool_timeout_s=None if call.timeout_ms is None else call.timeout_ms / 1000,
         artifacts=call.artifacts,
-        tool_config=_settings(kept, call),
+        tool_config=_settings(kept, call) if with_settings else {},
         required_scopes=call.required_scopes,
         requeued_from=kept.id,
     )
@@ -76,6 +77,14 @@ def _settings(kept: KeptLetter, call: Invocation) -> dict[str, Any]:
         return msgspec.json.decode(call.tool_config, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise _refusal(kept, f"its tool_config is no JSON object: {error}", "correct the agent's settings") from error
+
+
+def _settings_again(kept: KeptLetter, call: Invocation) -> str:
+    """Return how to call with the settings again; who made the call is what the letter says, so only a suggestion."""
+    if not call.caller.agent:
+        return "whoever has the settings calls the tool again with the arguments that `toolmesh dead show` shows"
+    command = shlex.join(["toolmesh", "dead", "requeue", kept.id, "--agent", call.caller.agent])
+    return f"`{command}` takes them from the agent's file; add `--agents FILE` if the mesh runs without it"
 
 
 def _refusal(kept: KeptLetter, reason: str, hint: str) -> NotCallableAgainError:

@@ -120,10 +120,12 @@ class Dispatcher:
         timeout_s: float | None = None,
         turn: str = "",
         traceparent: str | None = None,
+        requeued_from: str = "",
     ) -> CallResult:
         """Call a tool and return its result. Whatever goes wrong is a result for the model, never an exception.
 
-        `turn` names the agent's turn, for which declared tools keep their workspace.
+        `turn` names the agent's turn, for which declared tools keep their workspace; `requeued_from` the dead letter
+        that is called again.
         """
         with bound(child(traceparent)) as trace:
             try:
@@ -143,6 +145,7 @@ class Dispatcher:
                     agent=agent,
                     turn=turn,
                     traceparent=str(trace),
+                    requeued_from=requeued_from,
                 )
                 result = await self._client.run(request, on_status)
             except ToolmeshError as error:

@@ -6,16 +6,20 @@ from pathlib import Path
 
 from toolmesh_cli.agent_files import find_agent_files
 from toolmesh_cli.mesh_connection import MeshConnection, development_tokens_of
+from toolmesh_cli.mesh_state import read_state
 from toolmesh_cli.missing_tool import why_not_served
 from toolmesh_cli.tool_artifacts import bind_artifacts
+from toolmesh_client.errors import NotCallableAgainError
+from toolmesh_client.request import CallRequest
 from toolmesh_client.result import CallResult
+from toolmesh_contracts.envelopes.catalog import CatalogEntry
 from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.agent_dispatcher import agent_dispatcher
 from toolmesh_executor.dispatch import Dispatcher, NotServedError, TokenVerifier
 from toolmesh_identity.development import DevelopmentIssuer
 
-__all__ = ["AgentCaller", "agent_caller"]
+__all__ = ["AgentCaller", "agent_caller", "known_agent_files"]
 
 
 class AgentCaller:
@@ -40,14 +44,52 @@ class AgentCaller:
             ToolmeshError: there is no token, the tool can't be called now, or it has no use for an artifact.
         """
         token = await self._mesh.tokens()
-        try:
-            entry = self._dispatcher.entry_of(self._agent, tool, token)
-        except NotServedError as error:
-            raise await why_not_served(self._mesh.client, error.remote_name, error) from error
+        entry = await self._entry(tool, token)
         arguments, files = bind_artifacts(artifacts, entry.artifact_parameters, arguments)
         return await self._dispatcher.dispatch(
             self._agent, tool, arguments, token, on_status=on_status, artifacts=files, timeout_s=timeout_s
         )
+
+    async def call_again(self, request: CallRequest, on_status: Callable[[Status], None]) -> CallResult:
+        """Make the call of a dead letter with the settings that the agent's file has for its tool now.
+
+        Raises:
+            ToolmeshError: the agent has another tool of that name, or as `call`.
+        """
+        token, name = await self._mesh.tokens(), request.exposed_name or request.tool
+        entry = await self._entry(name, token)
+        # A worker wrote the letter: it must not choose who gets the settings' secrets.
+        if (entry.pool, entry.tool) != (request.pool, request.tool):
+            raise NotCallableAgainError(
+                f"dead letter {request.requeued_from} is of tool {request.tool!r} in pool {request.pool!r}, but agent "
+                f"{self._agent!r} has {entry.tool!r} in pool {entry.pool!r} as {name!r}",
+                hint="give the agent that made the call: `toolmesh dead show ID` tells which",
+            )
+        return await self._dispatcher.dispatch(
+            self._agent,
+            name,
+            request.arguments,
+            token,
+            on_status=on_status,
+            artifacts=request.artifacts,
+            timeout_s=request.timeout_s,
+            requeued_from=request.requeued_from,
+        )
+
+    async def _entry(self, tool: str, token: str) -> CatalogEntry:
+        try:
+            return self._dispatcher.entry_of(self._agent, tool, token)
+        except NotServedError as error:
+            raise await why_not_served(self._mesh.client, error.remote_name, error) from error
+
+
+def known_agent_files(given: Sequence[Path], folder: Path) -> Sequence[Path]:
+    """Return the agent files that the command line gives, else those of the mesh in the data folder.
+
+    Raises:
+        ToolmeshError: no mesh was started there.
+    """
+    return given or tuple(Path(file) for file in read_state(folder).agents)
 
 
 def agent_caller(agent: str, files: Sequence[Path], mesh: MeshConnection) -> AgentCaller:

@@ -25,7 +25,7 @@ __all__ = [
     "show_result",
 ]
 
-_RAW_CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_RAW_CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def exit_code_of_result(result: CallResult) -> int:
@@ -36,13 +36,19 @@ def exit_code_of_result(result: CallResult) -> int:
 
 
 def show_result(
-    result: CallResult, saved: Mapping[str, str], stdout: Terminal, stderr: Terminal, *, as_json: bool
+    result: CallResult,
+    saved: Mapping[str, str],
+    stdout: Terminal,
+    stderr: Terminal,
+    *,
+    as_json: bool,
+    more: Mapping[str, object],
 ) -> None:
-    """Write the result for a person, or as one JSON document and its error for a person."""
+    """Write the result for a person, or as one JSON document, to which `more` belongs, and its error for a person."""
     if not as_json:
         print_result(result, stdout, stderr)
         return
-    print_json(result_document(result, saved), stdout)
+    print_json({**result_document(result, saved), **more}, stdout)
     if result.error is not None:
         stderr.error(result.error.code, result.error.message, result.error.hint)
 
@@ -144,6 +150,6 @@ def failure_document(failure: Failure) -> dict[str, Any]:
 
 
 def print_json(document: Mapping[str, Any], stdout: Terminal) -> None:
-    """Write one JSON document in one line; what a terminal could take for a command is escaped."""
+    """Write one JSON document in one line; what can't be written, or a terminal could obey, is escaped."""
     text = json.dumps(document, ensure_ascii=False)
     stdout.line(_RAW_CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text))

@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from toolmesh_cli.command_running import run_command
-from toolmesh_cli.options import AsJson, CallingUser, CallTimeout, DataFolder, Scopes, help_if_bare
+from toolmesh_cli.options import (
+    AgentFiles,
+    AsAgent,
+    AsJson,
+    CallingUser,
+    CallTimeout,
+    DataFolder,
+    SaveArtifacts,
+    Scopes,
+    help_if_bare,
+)
 
 __all__ = ["dead_app"]
 
@@ -52,7 +62,7 @@ Examples:
 Arguments may hold private data. Token, signature and sealed secrets are not shown."""
 )
 def show(identity: _Id, as_json: AsJson = False, data: DataFolder = None) -> int:
-    """Show one dead letter with its arguments."""
+    """Show a dead letter with its arguments; all of them, the oldest first, if several have this id."""
     from toolmesh_cli.dead_letters import run_dead_show
 
     return run_command(run_dead_show(data, identity, as_json=as_json))
@@ -63,16 +73,21 @@ def show(identity: _Id, as_json: AsJson = False, data: DataFolder = None) -> int
 Examples:
   toolmesh dead requeue 0190a0b0-0000-7000-8000-000000000000
   toolmesh dead requeue 0190a0b0-0000-7000-8000-000000000000 --timeout 60 --json
+  toolmesh dead requeue 0190a0b0-0000-7000-8000-000000000000 --agent weather_agent
 
 The new call has another id and your token, not the former caller's. It is shown and ends as
-`toolmesh call` does; the letter goes once the call has run, or has become a letter anew."""
+`toolmesh call` does; the letter goes once the call has run, or has become a letter anew.
+Secret settings were sealed to the former call: with --agent they come from the agent's file."""
 )
 def requeue(
     identity: _Id,
     as_json: AsJson = False,
+    agent: AsAgent = None,
+    agents: AgentFiles = None,
     timeout: CallTimeout = None,
     scope: Scopes = None,
     user: CallingUser = None,
+    save_artifacts: SaveArtifacts = None,
     data: DataFolder = None,
 ) -> int:
     """Call once more what a dead letter was to do."""
@@ -84,6 +99,9 @@ def requeue(
         timeout_s=timeout,
         scopes=None if scope is None else tuple(scope),
         user=user,
+        agent=agent,
+        agent_files=tuple(agents or ()),
+        save_artifacts=save_artifacts,
         data_folder=data,
     )
     return run_command(run_dead_requeue(options))

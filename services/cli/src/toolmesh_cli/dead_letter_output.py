@@ -1,4 +1,4 @@
-"""How dead letters are shown: a line each without their content, or one of them whole but for its secrets."""
+"""How dead letters are shown: a line each without their content, or those of one id whole but for their secrets."""
 
 import base64
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from toolmesh_cli.columns import table
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_contracts.envelopes.invocation import Invocation
 
-__all__ = ["letter_document", "letter_lines", "list_lines", "summary_document"]
+__all__ = ["letter_document", "list_lines", "summary_document", "whole_lines"]
 
 _REASON_CHARACTERS: Final = 72
 _BODY_CHARACTERS: Final = 2000
@@ -56,8 +56,18 @@ def list_lines(found: Sequence[KeptLetter], terminal: Terminal) -> list[str]:
     return lines
 
 
-def letter_lines(kept: KeptLetter, terminal: Terminal) -> list[str]:
-    """Return one letter as lines of a name and a value."""
+def whole_lines(found: Sequence[KeptLetter], terminal: Terminal) -> list[str]:
+    """Return letters as lines of a name and a value; several are numbered, with an empty line between them."""
+    lines: list[str] = []
+    for number, kept in enumerate(found, start=1):
+        if len(found) > 1:
+            between = [""] if lines else []
+            lines += [*between, terminal.paint(f"letter {number} of {len(found)}", Colour.FAINT)]
+        lines += _letter_lines(kept, terminal)
+    return lines
+
+
+def _letter_lines(kept: KeptLetter, terminal: Terminal) -> list[str]:
     document = summary_document(kept) | {"subject": kept.letter.subject}
     call, body = kept.letter.invocation, kept.letter.body
     if call is not None:

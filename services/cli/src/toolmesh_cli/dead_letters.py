@@ -1,33 +1,26 @@
 """`toolmesh dead list|show|requeue|drop`: looks after the dead letters of a running mesh."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from toolmesh_broker.dead_letters import DeadLetters, KeptLetter
+from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.identities import Operator
 from toolmesh_broker.jetstream.broker import connect
 from toolmesh_cli import exit_codes
 from toolmesh_cli.administrative_access import administrative_access
-from toolmesh_cli.call import show_status
-from toolmesh_cli.call_output import (
-    exit_code_of_result,
-    failures_as_json,
-    print_json,
-    print_result,
-    result_document,
-)
-from toolmesh_cli.dead_letter_output import letter_document, letter_lines, list_lines, summary_document
-from toolmesh_cli.interruptible import interruptible
-from toolmesh_cli.mesh_connection import connect_to_mesh, folder_of
+from toolmesh_cli.call_output import failures_as_json, print_json
+from toolmesh_cli.dead_letter_output import letter_document, list_lines, summary_document, whole_lines
+from toolmesh_cli.followed_call import OnStatus, finish, follow, ready_to_save
+from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
 from toolmesh_cli.mesh_state import read_state
 from toolmesh_cli.terminal import Terminal
 from toolmesh_client.profile import PROFILE_NAME, read_profile
 from toolmesh_client.requeue import call_again
 from toolmesh_client.result import CallResult
-from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = ["RequeueOptions", "run_dead_drop", "run_dead_list", "run_dead_requeue", "run_dead_show"]
@@ -52,6 +45,9 @@ class RequeueOptions:
     timeout_s: float | None = None
     scopes: tuple[str, ...] | None = None
     user: str | None = None
+    agent: str | None = None
+    agent_files: tuple[Path, ...] = ()
+    save_artifacts: Path | None = None
     data_folder: Path | None = None
 
 
@@ -73,18 +69,18 @@ async def run_dead_list(data_folder: Path | None, *, as_json: bool) -> int:
 
 
 async def run_dead_show(data_folder: Path | None, identity: str, *, as_json: bool) -> int:
-    """Print one letter; return the exit code.
+    """Print all letters of one id, the oldest first; return the exit code.
 
     Raises:
         ToolmeshError: no mesh runs here, or there is no such letter.
     """
     async with _letters_of(data_folder) as letters:
-        kept, *_ = await letters.find(identity)
+        found = await letters.find(identity)
     stdout = Terminal.stdout()
     if as_json:
-        print_json(letter_document(kept), stdout)
+        print_json({"dead_letters": [letter_document(kept) for kept in found]}, stdout)
     else:
-        for line in letter_lines(kept, stdout):
+        for line in whole_lines(found, stdout):
             stdout.line(line)
     return exit_codes.OK
 
@@ -118,33 +114,50 @@ async def run_dead_requeue(options: RequeueOptions) -> int:
 
 
 async def _requeue(options: RequeueOptions) -> int:
-    stdout, stderr = Terminal.stdout(), Terminal.stderr()
-    async with _letters_of(options.data_folder) as letters:
+    await ready_to_save(options.save_artifacts)
+    folder, stderr = folder_of(options.data_folder), Terminal.stderr()
+    async with (
+        _letters_of(options.data_folder) as letters,
+        connect_to_mesh(folder, user=options.user, scopes=options.scopes) as mesh,
+    ):
         found = await letters.find(options.identity)
-        kept = found[0]
-        result = await interruptible(_call(kept, options, stderr))
-        if kept_back := _not_run(result):
-            stderr.warning("no run of the call is known of, so its dead letter stays; before you requeue it again, see")
-            stderr.warning(f"what the tool did: `toolmesh result {result.invocation}` tells more")
-        else:
-            for letter in found:
-                await letters.drop(letter)
-    if options.as_json:
-        print_json(result_document(result, {}) | {"requeued_from": kept.id, "letter_kept": kept_back}, stdout)
-        if result.error is not None:
-            stderr.error(result.error.code, result.error.message, result.error.hint)
-    else:
-        print_result(result, stdout, stderr)
-    return exit_code_of_result(result)
+        kept = found[-1]
+
+        def run(on_status: OnStatus) -> Coroutine[Any, Any, CallResult]:
+            return _call(mesh, kept, options, on_status)
+
+        result = await follow(mesh, folder, run, stderr)
+        more = {"requeued_from": kept.id, "letter_kept": await _is_kept(letters, found, result, stderr)}
+        save = mesh.client.save_artifact
+        return await finish(result, save, options.save_artifacts, as_json=options.as_json, more=more)
 
 
-async def _call(kept: KeptLetter, options: RequeueOptions, terminal: Terminal) -> CallResult:
-    def on_status(status: Status) -> None:
-        show_status(status, terminal)
+async def _call(mesh: MeshConnection, kept: KeptLetter, options: RequeueOptions, on_status: OnStatus) -> CallResult:
+    broker, timeout_s = mesh.client.broker, options.timeout_s
+    if options.agent is None:
+        return await mesh.client.run(await call_again(broker, kept, timeout_s=timeout_s), on_status)
+    from toolmesh_cli.agent_call import agent_caller, known_agent_files
 
-    async with connect_to_mesh(options.data_folder, user=options.user, scopes=options.scopes) as mesh:
-        request = await call_again(mesh.client.broker, kept, timeout_s=options.timeout_s)
-        return await mesh.client.run(request, on_status)
+    files = known_agent_files(options.agent_files, folder_of(options.data_folder))
+    caller = agent_caller(options.agent, files, mesh)
+    return await caller.call_again(await call_again(broker, kept, timeout_s=timeout_s, with_settings=False), on_status)
+
+
+async def _is_kept(letters: DeadLetters, found: Sequence[KeptLetter], result: CallResult, terminal: Terminal) -> bool:
+    """Remove the letters of a call that has run now; return whether they are still there, and tell why."""
+    if _not_run(result):
+        terminal.warning("no run of the call is known of, so its dead letter stays; before you requeue it again, see")
+        terminal.warning(f"what the tool did: `toolmesh result {result.invocation}` tells more")
+        return True
+    try:
+        for letter in found:
+            await letters.drop(letter)
+    except BrokerError as error:
+        # The result must not be lost with the connection.
+        terminal.warning(f"the call is done, but its dead letter is still there: {error.message}")
+        terminal.warning(f"`toolmesh dead drop {found[-1].id}` removes it")
+        return True
+    return False
 
 
 def _not_run(result: CallResult) -> bool:

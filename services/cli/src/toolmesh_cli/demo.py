@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.agent_call import agent_caller
-from toolmesh_cli.call import show_status
 from toolmesh_cli.failures import CommandFailedError, Failure, describe
+from toolmesh_cli.followed_call import show_status
 from toolmesh_cli.library_logs import library_warnings
 from toolmesh_cli.mesh import running_mesh
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh

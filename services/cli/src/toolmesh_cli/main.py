@@ -15,10 +15,12 @@ from toolmesh_cli.completion import one_of, tool_names
 from toolmesh_cli.config_app import config_app
 from toolmesh_cli.dead_app import dead_app
 from toolmesh_cli.options import (
+    AgentFiles,
     AllowUnsandboxed,
     Arguments,
     ArgumentsFile,
     ArtifactFiles,
+    AsAgent,
     AsJson,
     CallingUser,
     CallTimeout,
@@ -168,13 +170,8 @@ def call(
     args: Arguments = None,
     args_file: ArgumentsFile = None,
     artifact: ArtifactFiles = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Call it as this agent: its name and settings of the tool.", metavar="AGENT")
-    ] = None,
-    agents: Annotated[
-        list[Path] | None,
-        typer.Option(help="Agent files to use instead of the running mesh's.", metavar="FILE|FOLDER"),
-    ] = None,
+    agent: AsAgent = None,
+    agents: AgentFiles = None,
     as_json: AsJson = False,
     timeout: CallTimeout = None,
     pool: Annotated[

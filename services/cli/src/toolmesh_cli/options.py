@@ -8,10 +8,12 @@ import typer
 from toolmesh_cli import exit_codes
 
 __all__ = [
+    "AgentFiles",
     "AllowUnsandboxed",
     "Arguments",
     "ArgumentsFile",
     "ArtifactFiles",
+    "AsAgent",
     "AsJson",
     "CallTimeout",
     "CallingUser",
@@ -42,6 +44,14 @@ ArtifactFiles = Annotated[
 CallTimeout = Annotated[
     float | None,
     typer.Option("--timeout", help="Seconds until the call is given up.", min=0.001, metavar="SECONDS"),
+]
+AsAgent = Annotated[
+    str | None,
+    typer.Option("--agent", help="Call it as this agent: its name and settings of the tool.", metavar="AGENT"),
+]
+AgentFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--agents", help="Agent files to use instead of the running mesh's.", metavar="FILE|FOLDER"),
 ]
 Scopes = Annotated[
     list[str] | None,

@@ -1,13 +1,11 @@
 """`toolmesh result`: how a call ended whose caller went away, or lost the broker, before it could hear of it."""
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolmesh_broker.ledger import ClaimState, Ledger
-from toolmesh_cli.artifact_files import make_writable_folder
-from toolmesh_cli.call import finish
 from toolmesh_cli.call_output import failures_as_json
+from toolmesh_cli.followed_call import finish, ready_to_save
 from toolmesh_cli.mesh_connection import connect_to_mesh, folder_of
 from toolmesh_cli.mesh_state import read_state
 from toolmesh_client.client import Client
@@ -35,14 +33,13 @@ async def run_result(options: ResultOptions) -> int:
         ToolmeshError: no mesh runs here, or no result is stored.
     """
     with failures_as_json(wanted=options.as_json):
-        if options.save_artifacts is not None:
-            await asyncio.to_thread(make_writable_folder, options.save_artifacts)
+        await ready_to_save(options.save_artifacts)
         async with connect_to_mesh(options.data_folder) as mesh:
             pool = validate_pool(options.pool or read_state(folder_of(options.data_folder)).pool)
             result = await mesh.client.find_result(options.invocation, pool)
             if result is None:
                 raise await _why_none(mesh.client, options.invocation, pool)
-            return await finish(mesh.client, result, options.save_artifacts, as_json=options.as_json)
+            return await finish(result, mesh.client.save_artifact, options.save_artifacts, as_json=options.as_json)
 
 
 async def _why_none(client: Client, invocation: str, pool: str) -> ToolmeshError:

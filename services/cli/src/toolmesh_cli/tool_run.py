@@ -1,19 +1,18 @@
 """`toolmesh tool run`: one run of a tool without any server, statuses on stderr, the result on stdout."""
 
 import asyncio
+import functools
 import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from toolmesh_cli.agent_settings import warn_of_misspelt
-from toolmesh_cli.artifact_files import free_path
 from toolmesh_cli.author_bench import author_bench, checked_profile
-from toolmesh_cli.call import show_status
 from toolmesh_cli.call_arguments import read_arguments
-from toolmesh_cli.call_output import exit_code_of_result, failures_as_json, show_result
+from toolmesh_cli.call_output import failures_as_json
+from toolmesh_cli.followed_call import finish, ready_to_save, show_status
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.tool_artifacts import bind_artifacts
@@ -22,6 +21,7 @@ from toolmesh_cli.tool_settings import Settings, read_settings
 from toolmesh_client.result import CallResult, load_result
 from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE
 from toolmesh_contracts.envelopes.reply import Status
+from toolmesh_contracts.envelopes.values import ArtifactRef
 from toolmesh_contracts.tool_places import is_agent_folder
 from toolmesh_runtime.workbench.payload_folder import PayloadFolder
 from toolmesh_runtime.workbench.single_run import LOCAL_POOL, SingleRun, run_once
@@ -59,14 +59,13 @@ async def run_tool_once(options: ToolRunOptions) -> int:
 
 
 async def _run(options: ToolRunOptions) -> int:
-    stderr, stdout = Terminal.stderr(), Terminal.stdout()
     arguments = read_arguments(options.arguments, options.arguments_file)
+    await ready_to_save(options.save_artifacts)
     with tempfile.TemporaryDirectory(prefix="toolmesh-run-") as folder:
         payloads = PayloadFolder(Path(folder))
-        result = await interruptible(_result(options, arguments, payloads, stderr))
-        saved = await _save(payloads, result, options.save_artifacts, stderr)
-    show_result(result, saved, stdout, stderr, as_json=options.as_json)
-    return exit_code_of_result(result)
+        result = await interruptible(_result(options, arguments, payloads, Terminal.stderr()))
+        save = functools.partial(_save_file, payloads)
+        return await finish(result, save, options.save_artifacts, as_json=options.as_json)
 
 
 async def _result(options: ToolRunOptions, arguments: bytes, payloads: PayloadFolder, terminal: Terminal) -> CallResult:
@@ -102,18 +101,7 @@ def _ignore_output(_stdout: bytes, _stderr: bytes) -> None:
     """A declared tool's output is its result."""
 
 
-async def _save(
-    payloads: PayloadFolder, result: CallResult, folder: Path | None, terminal: Terminal
-) -> Mapping[str, str]:
-    if folder is None:
-        return {}
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    saved: dict[str, str] = {}
-    for artifact in result.artifacts:
-        path = free_path(folder, artifact.filename)
-        with await asyncio.to_thread(path.open, "xb") as file:
-            async for chunk in payloads.open(artifact.payload):
-                await asyncio.to_thread(file.write, chunk)
-        saved[artifact.filename] = str(path)
-        terminal.line(f"saved {visible(str(path))} ({artifact.size} bytes)")
-    return saved
+async def _save_file(payloads: PayloadFolder, artifact: ArtifactRef, path: Path) -> None:
+    with await asyncio.to_thread(path.open, "xb") as file:
+        async for chunk in payloads.open(artifact.payload):
+            await asyncio.to_thread(file.write, chunk)
