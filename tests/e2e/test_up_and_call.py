@@ -263,6 +263,8 @@ async def test_files_go_with_a_call_as_with_a_single_run(tmp_path: Path) -> None
     tools = write_toolset(tmp_path / "files", {"read": (READING, {}), "echo": (ECHO, {})})
     (tmp_path / "big.bin").write_bytes(b"x" * 3_000_000)
     (tmp_path / "one.txt").write_text("1")
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.write_text("2")
     agents = tmp_path / "parrot.yaml"
     agents.write_text(_AGENT.replace("_str_binary: echo", "_str_binary: read"))
     given = [f"--artifact={name}={tmp_path / file}" for name, file in (("doc", "big.bin"), *[("more", "one.txt")] * 2)]
@@ -276,10 +278,13 @@ async def test_files_go_with_a_call_as_with_a_single_run(tmp_path: Path) -> None
                 (f"doc={tmp_path}/nothing", "No such file"),
                 (f"dco={tmp_path}/one.txt", "parameters that take files: doc, more"),
                 ("doc", "has no `=`"),
+                (os.fsdecode(b"doc=/caf\xe9.txt"), "/caf\\udce9.txt: No such file"),
             ]:
-                refused = await mesh.toolmesh(*command, "--artifact", wrong)
-                assert (refused.code, refused.stdout) == (2, ""), refused
+                refused = await mesh.toolmesh(*command, "--artifact", wrong, "--json")
+                assert (refused.code, json.loads(refused.stdout)["error"]["code"]) == (2, "INVALID_ARGUMENTS"), refused
                 assert said in refused.stderr
+            done = await mesh.toolmesh(*command, f"--artifact=doc={odd}", given[1])
+            assert (done.code, done.stdout) == (0, "caf\ufffd 1, one.txt 1\n"), done
 
 
 async def test_a_saved_tool_is_told_where_up_runs(tmp_path: Path) -> None:

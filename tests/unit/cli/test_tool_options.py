@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,34 @@ def test_without_files_the_arguments_stay_as_they_were_written() -> None:
     assert bind_artifacts([], PARAMETERS, b'{"n":  1}') == (b'{"n":  1}', {})
 
 
+def test_other_arguments_travel_as_they_were_written(tmp_path: Path) -> None:
+    """A number beyond what Python reads as one is the tool's to judge, and not changed on the way."""
+    (tmp_path / "a").touch()
+    numbers = b'{"large":1e999,"exact":0.10000000000000000001,"long":' + b"1" * 5000 + b"}"
+    arguments, _ = bind_artifacts([f"doc={tmp_path}/a"], PARAMETERS, numbers)
+    assert arguments == numbers[:-1] + b',"doc":"a"}'
+
+
+def test_name_that_is_no_text_is_one_in_the_arguments(tmp_path: Path) -> None:
+    """Such names exist on every Linux disk, and no message could carry them."""
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    path.touch()
+    arguments, files = bind_artifacts([f"doc={path}"], PARAMETERS, b"{}")
+    assert json.loads(arguments) == {"doc": "caf\ufffd.txt"}
+    assert files == {"doc": path}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (["doc"], "has no `=`"),
-        (["doc="], "has no `=`"),
+        (["doc="], "has no file after `=`"),
+        (["=a"], "has no parameter before `=`"),
+        (["="], "has no parameter before `=`"),
+        (["doc=-"], "can't read --artifact doc=-: No such file"),
+        (["doc=socket"], "can't read --artifact doc=socket: "),
+        (["doc=loop"], "can't read --artifact doc=loop: "),
+        (["doc=" + "n" * 300], "File name too long"),
         (["city=a.txt"], "takes no file there"),
         (["doc=a", "doc=b"], "is given 2 times"),
         (["doc=a", "docs=missing.txt"], "can't read --artifact docs=missing.txt: No such file"),
@@ -68,6 +92,9 @@ def test_files_that_have_no_place_are_refused(
     for name in ("a", "b"):
         (tmp_path / name).touch()
     os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to("loop")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
     with pytest.raises(ToolmeshError, match=said) as caught:
         bind_artifacts(given, PARAMETERS, b"{}")
     assert caught.value.hint

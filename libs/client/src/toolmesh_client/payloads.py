@@ -13,6 +13,7 @@ from toolmesh_broker.ports import Broker, PayloadStore
 from toolmesh_broker.ttl import seconds_until
 from toolmesh_client.errors import InvalidCallError
 from toolmesh_contracts.envelopes.values import ArtifactRef, PayloadRef
+from toolmesh_contracts.file_names import file_name
 
 __all__ = ["OutgoingPayloads", "read_file"]
 
@@ -85,7 +86,7 @@ class OutgoingPayloads:
             raise InvalidCallError(f"file {path} can't be read: {error.strerror}", hint="check the path") from error
         mime_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
         return ArtifactRef(
-            filename=path.name, mime_type=mime_type, size=payload.size, sha256=payload.sha256, payload=payload
+            filename=file_name(path), mime_type=mime_type, size=payload.size, sha256=payload.sha256, payload=payload
         )
 
     async def _put(self, kind: str, content: bytes | AsyncIterator[bytes]) -> PayloadRef:

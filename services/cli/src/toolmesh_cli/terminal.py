@@ -13,7 +13,7 @@ from toolmesh_cli.standard_streams import silence
 
 __all__ = ["Colour", "Terminal", "visible"]
 
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Colour(StrEnum):
@@ -30,7 +30,10 @@ _RESET: Final = "\x1b[0m"
 
 
 def visible(text: str) -> str:
-    """Return `text` with control and direction characters written out, so that a tool can't drive the terminal."""
+    """Return `text` with control and direction characters written out, so that a tool can't drive the terminal.
+
+    So are halves of characters, such as names of files that are no UTF-8 have, which could not be written at all.
+    """
     return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
 
 

@@ -1,14 +1,16 @@
 """Gives a tool's file parameters the files of `--artifact`, of a single run as of a call."""
 
-import json
 import os
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from toolmesh_contracts.envelopes.catalog import ArtifactParameter
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.file_names import file_name
 
 __all__ = ["bind_artifacts"]
 
@@ -30,23 +32,25 @@ def bind_artifacts(
     files: dict[str, list[Path]] = {}
     for text in given:
         name, equals, path = text.partition("=")
-        if not equals or not path:
-            raise _refused(f"--artifact {text!r} has no `=`", "write --artifact PARAM=FILE")
+        if not name or not path:
+            lacks = "no `=`" if not equals else "no file after `=`" if name else "no parameter before `=`"
+            raise _refused(f"--artifact {text!r} has {lacks}", "write --artifact PARAM=FILE")
         if name not in parameters:
             known = ", ".join(parameters) or "none"
             raise _refused(f"--artifact {name}: the tool takes no file there", f"parameters that take files: {known}")
         files.setdefault(name, []).append(_readable(name, Path(path)))
     if not files:
         return arguments, {}
-    values: dict[str, Any] = json.loads(arguments)
+    # What was given travels as it is: read and written again, a number could become another one, or none.
+    values = msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
     bound: dict[str, Path] = {}
     for name, paths in files.items():
         parameter = parameters[name]
         if not parameter.is_list and len(paths) > 1:
             raise _refused(f"--artifact {name} is given {len(paths)} times, but takes one file", "give one")
         bound |= {f"{name}[{n}]": path for n, path in enumerate(paths)} if parameter.is_list else {name: paths[0]}
-        values.setdefault(name, _names(parameter, [path.name for path in paths]))
-    return json.dumps(values).encode(), bound
+        values.setdefault(name, msgspec.Raw(msgspec.json.encode(_names(parameter, [*map(file_name, paths)]))))
+    return msgspec.json.encode(values), bound
 
 
 def _names(parameter: ArtifactParameter, names: list[str]) -> Any:
@@ -63,7 +67,8 @@ def _readable(name: str, path: Path) -> Path:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _refused(f"--artifact {name}={path}: that is no plain file", "give a file")
     except OSError as error:
-        raise _refused(f"can't read --artifact {name}={path}: {error.strerror}", "give a readable file") from error
+        hint = "give a readable file" if str(path) != "-" else "write what comes from stdin into a file, and give that"
+        raise _refused(f"can't read --artifact {name}={path}: {error.strerror}", hint) from error
     return path
 
 

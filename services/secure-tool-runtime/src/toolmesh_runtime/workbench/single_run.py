@@ -17,6 +17,7 @@ from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.reply import Result, Status, StatusState
 from toolmesh_contracts.envelopes.values import ArtifactRef, Caller
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.file_names import file_name
 from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_contracts.invocation_headers import InvocationHeaders
 from toolmesh_contracts.sealed_config import texts_of
@@ -147,7 +148,7 @@ async def _stored(path: Path, payloads: PayloadFolder) -> ArtifactRef:
             f"can't read {path}: {error.strerror}", code=ErrorCode.ARTIFACT_ERROR, hint="give a readable file"
         ) from error
     return ArtifactRef(
-        filename=path.name,
+        filename=file_name(path),
         mime_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream",
         size=payload.size,
         sha256=payload.sha256,
