@@ -230,6 +230,60 @@ def test_a_silent_host_is_a_timeout_and_its_late_answer_is_not_the_next_one(tmp_
         context.close()
 
 
+def test_threads_and_forked_children_wait_for_one_another_in_bounded_time(tool: ToolProcess) -> None:
+    """A thread whose turn does not come hears it after its own time; a child has no part in its parent's lock."""
+    tool.write(
+        """
+        import os, threading, time
+        from toolmesh_sdk import IPCError, ToolContext, tool_cli
+
+        def ask(ctx: ToolContext):
+            "Ask in a thread, beside it, and in a child."
+            heard = []
+            slow = threading.Thread(target=lambda: heard.append(ctx.call_llm("s", "slow", timeout_s=30)))
+            slow.start()
+            while not os.path.exists("asked"):
+                time.sleep(0.01)
+            try:
+                ctx.call_llm("s", "beside", timeout_s=0.05)
+            except IPCError as problem:
+                heard.append(f"{problem} {problem.retryable}")
+            child = os.fork()
+            if not child:
+                said = ctx.call_llm("s", "child", timeout_s=20)
+                with open("child", "w") as file:
+                    file.write(said)
+                os._exit(0)
+            os.waitpid(child, 0)
+            with open("child") as file:
+                heard.append(file.read())
+            slow.join()
+            return heard
+
+        tool_cli(ask)()
+        """
+    )
+    heard_the_child = threading.Event()
+
+    def answer(request: dict[str, Any], connection: socket.socket) -> None:
+        prompt = request["params"]["user_prompt"]
+        if prompt == "slow":
+            (tool.folder / "asked").touch()
+            heard_the_child.wait(30)
+        else:
+            heard_the_child.set()
+        send(connection, {"id": request["id"], "result": {"text": f"answer to {prompt}"}})
+
+    path = tool.folder / "ipc.sock"
+    with host_socket(path, answer):
+        outcome = tool.call(ipc_socket=str(path))
+    assert sorted(json.loads(outcome.result["text"])) == [
+        "answer to child",
+        "answer to slow",
+        "no answer to llm/call within 0.05 s: others are waited for True",
+    ]
+
+
 def test_a_lost_connection_is_an_error_and_the_next_call_connects_anew(tmp_path: Path) -> None:
     """The published client stayed broken for the rest of the process."""
 

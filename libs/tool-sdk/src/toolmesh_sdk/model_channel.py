@@ -29,7 +29,7 @@ class IPCClient:
         timeout_s: How long one call may take, in seconds.
     """
 
-    __slots__ = ("_buffer", "_connection", "_last_id", "_lock", "_path", "_process", "_timeout_s")
+    __slots__ = ("_buffer", "_connection", "_last_id", "_locks", "_path", "_process", "_timeout_s")
 
     def __init__(self, socket_path: str, timeout_s: float = TIMEOUT_S) -> None:
         self._path = socket_path
@@ -38,7 +38,7 @@ class IPCClient:
         self._process = 0
         self._buffer = b""
         self._last_id = 0
-        self._lock = allocate_lock()
+        self._locks = {getpid(): allocate_lock()}
 
     def call_llm(
         self, system_prompt: str, user_prompt: str, temperature: float = 0.7, timeout_s: float | None = None
@@ -88,26 +88,38 @@ class IPCClient:
             IPCError: As `call_llm`.
         """
         limit = self._timeout_s if timeout_s is None else timeout_s
-        with self._lock:
-            self._last_id += 1
-            identifier = str(self._last_id)
-            request = {"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}
-            try:
-                connection = self._connect(limit)
-                connection.sendall(dumps(request).encode("ascii") + b"\n")
-                reply = self._reply_to(identifier, connection, monotonic() + limit)
-            except TimeoutError:
-                # A late answer is told from the next call's by its id, so the connection may stay.
-                raise IPCError(f"no answer to {method} within {limit:g} s", retryable=True) from None
-            except OSError as problem:
-                self._disconnect()
-                raise IPCError(f"the connection to the host failed: {problem}", retryable=True) from problem
+        deadline = monotonic() + limit
+        # One for each process: a fork may copy a lock that a thread holds which is not in the child.
+        lock = self._locks.setdefault(getpid(), allocate_lock())
+        if not lock.acquire(timeout=limit):
+            raise IPCError(f"no answer to {method} within {limit:g} s: others are waited for", retryable=True)
+        try:
+            reply = self._ask(method, params, deadline)
+        except TimeoutError:
+            # A late answer is told from the next call's by its id, so the connection may stay.
+            raise IPCError(f"no answer to {method} within {limit:g} s", retryable=True) from None
+        except OSError as problem:
+            self._disconnect()
+            raise IPCError(f"the connection to the host failed: {problem}", retryable=True) from problem
+        finally:
+            lock.release()
         return _result_of(reply)
 
     def close(self) -> None:
         """Close the connection."""
-        with self._lock:
+        with self._locks.setdefault(getpid(), allocate_lock()):
             self._disconnect()
+
+    def _ask(self, method: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
+        self._last_id += 1
+        identifier = str(self._last_id)
+        request = {"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}
+        left = deadline - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        connection = self._connect(left)
+        connection.sendall(dumps(request).encode("ascii") + b"\n")
+        return self._reply_to(identifier, connection, deadline)
 
     def _connect(self, limit: float) -> socket:
         if self._process != getpid():
