@@ -26,8 +26,12 @@ async def test_a_pool_that_is_full_is_told_so_and_another_is_not(tmp_path: Path)
         asyncio.timeout(40),
     ):
         for _ in range(10):
-            with pytest.raises(QueueFullError):
+            with pytest.raises(QueueFullError, match="has no room for large") as full:
                 await broker.payloads(POOL).put("large", b"x" * 4096 * _KIB, 60)
+            assert "send less" in full.value.hint
+        # What was written of it is gone, and others have the room at once.
+        for number in range(2):
+            await broker.payloads(POOL).put(f"small-{number}", b"x" * 200 * _KIB, 60)
         ref = await broker.payloads(OTHER).put("fits", b"y" * 300 * _KIB, 60)
         assert b"".join([chunk async for chunk in broker.payloads(OTHER).open(ref)]) == b"y" * 300 * _KIB
 

@@ -23,6 +23,7 @@ from toolmesh_broker.errors import (
     NoRespondersError,
     PayloadCorruptError,
     PayloadMissingError,
+    QueueFullError,
 )
 from toolmesh_broker.jetstream.api import (
     OPERATION_TIMEOUT_S,
@@ -60,7 +61,7 @@ class JetStreamPayloadStore:
 
         Raises:
             QueueFullError: the broker's disk or the bucket's limit is full.
-            BrokerError: not stored; what was written of it goes by its TTL.
+            BrokerError: not stored; what was written of it is removed, or goes by its TTL where that fails.
         """
         ttl = str(whole_seconds(ttl_s))
         object_name = f"{token(name)}.{secrets.token_hex(8)}"
@@ -68,27 +69,36 @@ class JetStreamPayloadStore:
         size = index = 0
         free = asyncio.Semaphore(_WINDOW)
 
+        failed: list[BrokerError] = []
+
         async def write(subject: str, chunk: bytes) -> None:
             # The subject is new, so it is also the id under which the broker drops a repeat.
             headers = {MESSAGE_ID: subject, MESSAGE_TTL: ttl}
-            await publish_acknowledged(self._connection, self._stream, subject, chunk, headers)
-            free.release()
+            try:
+                await publish_acknowledged(self._connection, self._stream, subject, chunk, headers)
+            except BrokerError as error:
+                failed.append(error)
+            finally:
+                free.release()
 
         try:
             async with task_scope() as group:
                 async for chunk in _rechunked(content):
                     await free.acquire()
+                    if failed:
+                        break
                     digest.update(chunk)
                     size += len(chunk)
                     group.create_task(write(self._chunk_subject(object_name, index), chunk))
                     index += 1
-        except ExceptionGroup as errors:
-            # Chunks that fail in the same moment fail for the same reason.
-            failed = errors.subgroup(BrokerError)
-            if failed is None:
-                raise
-            first = failed.exceptions[0]
-            raise first from first.__cause__
+        except BaseException:
+            await self._discard(object_name)
+            raise
+        if failed:
+            await self._discard(object_name)
+            if isinstance(failed[0], QueueFullError):
+                raise self._full(name, size) from failed[0]
+            raise failed[0]
         return PayloadRef(bucket=self._bucket, object=object_name, size=size, sha256=digest.hexdigest())
 
     async def open(self, ref: PayloadRef) -> AsyncIterator[bytes]:
@@ -115,11 +125,26 @@ class JetStreamPayloadStore:
     async def delete(self, ref: PayloadRef) -> None:
         """Remove it."""
         if ref.bucket == self._bucket:
-            await api_request(
-                self._connection, f"STREAM.PURGE.{self._stream}", {"filter": self._chunk_subject(ref.object, ">")}
-            )
+            await self._purge(ref.object)
 
     # -- internals
+
+    def _full(self, name: str, size: int) -> QueueFullError:
+        return QueueFullError(
+            f"the payload store {self._bucket} has no room for {name}, of which {size} bytes were sent",
+            hint="send less, or try again later: what calls have stored there goes when they end",
+        )
+
+    async def _discard(self, object_name: str) -> None:
+        """Remove what a write left that failed: until its TTL it could keep the bucket full for everybody."""
+        if not self._connection.connected:
+            return
+        with contextlib.suppress(BrokerError):
+            await self._purge(object_name)
+
+    async def _purge(self, object_name: str) -> None:
+        request = {"filter": self._chunk_subject(object_name, ">")}
+        await api_request(self._connection, f"STREAM.PURGE.{self._stream}", request)
 
     def _chunk_subject(self, object_name: str, index: int | str) -> str:
         return f"$O.{self._bucket}.C.{object_name}.{index}"
