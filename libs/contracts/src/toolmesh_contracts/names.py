@@ -38,6 +38,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,127}")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _SAFE_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _DIGEST_CHARACTERS = 32
+_SHOWN_CHARACTERS = 120
 
 
 class Lane(StrEnum):
@@ -50,7 +51,8 @@ class Lane(StrEnum):
 
 def _validate(kind: str, name: str, pattern: re.Pattern[str], allowed: str) -> str:
     if not pattern.fullmatch(name):
-        raise InvalidNameError(f"{kind} {name!r} is not allowed", hint=f"use {allowed}")
+        shown = repr(name) if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]!r}..."
+        raise InvalidNameError(f"{kind} {shown} is not allowed", hint=f"use {allowed}")
     return name
 
 

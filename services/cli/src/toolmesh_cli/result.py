@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolmesh_broker.errors import BrokerRefusedError
 from toolmesh_broker.ledger import ClaimState, Ledger
 from toolmesh_cli.call_output import failures_as_json
 from toolmesh_cli.followed_call import finish, ready_to_save
@@ -36,7 +37,11 @@ async def run_result(options: ResultOptions) -> int:
         await ready_to_save(options.save_artifacts)
         async with connect_to_mesh(options.data_folder) as mesh:
             pool = validate_pool(options.pool or read_state(folder_of(options.data_folder)).pool)
-            result = await mesh.client.find_result(options.invocation, pool)
+            try:
+                result = await mesh.client.find_result(options.invocation, pool)
+            except BrokerRefusedError as error:
+                known = ", ".join(mesh.profile.sealing_key_files) or "none"
+                raise _none(f"nothing of a pool {pool!r} can be read here", f"known pools: {known}") from error
             if result is None:
                 raise await _why_none(mesh.client, options.invocation, pool)
             return await finish(result, mesh.client.save_artifact, options.save_artifacts, as_json=options.as_json)
