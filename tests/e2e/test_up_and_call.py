@@ -234,9 +234,10 @@ async def test_kill_9_leaves_no_orphan_and_the_folder_can_be_used_again(tmp_path
         call.kill()
         await call.communicate()
 
-    left_over = await run_toolmesh("tools", "list", data_folder=folder)
-    assert left_over.code == 3
-    assert "ended without cleaning up" in left_over.stderr
+    for command in (["tools", "list"], ["dead", "list"]):
+        left_over = await run_toolmesh(*command, data_folder=folder)
+        assert left_over.code == 3
+        assert "ended without cleaning up" in left_over.stderr
 
     async with running_mesh([tools], data_folder=folder) as mesh:
         second = await run_toolmesh("up", "--tools", str(tools), "--data", str(folder))

@@ -61,7 +61,7 @@ def test_unknown_provider_with_an_address_speaks_the_common_dialect() -> None:
         ("gpt-5", "has no provider", "anthropic/claude-sonnet-4-5"),
         ("openai/", "has no provider", "provider/model"),
         ("antropic/x", "unknown provider 'antropic'", "did you mean 'anthropic'?"),
-        ("zzz/x", "unknown provider 'zzz'", "known: anthropic, bare, openai"),
+        ("zzz/x", "unknown provider 'zzz'", "known: anthropic, bare, openai; others are set up under"),
         ("openai/x", "needs a key of openai", "set OPENAI_API_KEY in the executor's environment"),
         ("bare/x", "needs a key of bare", "set `models.providers.bare.api_key`"),
     ],

@@ -15,10 +15,9 @@ from toolmesh_cli.administrative_access import administrative_access
 from toolmesh_cli.call_output import failures_as_json, print_json
 from toolmesh_cli.dead_letter_output import letter_document, list_lines, summary_document, whole_lines
 from toolmesh_cli.followed_call import OnStatus, finish, follow, ready_to_save
-from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
+from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of, running_profile
 from toolmesh_cli.mesh_state import read_state
 from toolmesh_cli.terminal import Terminal
-from toolmesh_client.profile import PROFILE_NAME, read_profile
 from toolmesh_client.requeue import call_again
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.errors import ErrorCode
@@ -167,7 +166,7 @@ def _not_run(result: CallResult) -> bool:
 @contextlib.asynccontextmanager
 async def _letters_of(data_folder: Path | None) -> AsyncIterator[DeadLetters]:
     folder = folder_of(data_folder)
-    profile = read_profile(folder / PROFILE_NAME)
+    profile = running_profile(folder)
     settings, pools = administrative_access(folder, profile, read_state(folder).pool, Operator())
     async with connect(settings) as broker:
         yield DeadLetters(broker, pools)

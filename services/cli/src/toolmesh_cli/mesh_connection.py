@@ -24,7 +24,7 @@ from toolmesh_identity.claims import Claims
 from toolmesh_identity.development import ISSUER_NAME
 from toolmesh_identity.errors import TokenInvalidError
 
-__all__ = ["MeshConnection", "connect_to_mesh", "development_tokens_of", "folder_of"]
+__all__ = ["MeshConnection", "connect_to_mesh", "development_tokens_of", "folder_of", "running_profile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,7 @@ async def connect_to_mesh(
         ToolmeshError: no mesh runs here, it can't be reached, or it lets nobody choose who to be.
     """
     place = folder_of(folder)
-    profile = read_profile(place / PROFILE_NAME)
-    _refuse_left_over(place)
+    profile = running_profile(place)
     if user is not None or scopes is not None:
         profile = _speak_as(profile, user, scopes)
     settings = settings_from(profile)
@@ -75,15 +74,20 @@ def development_tokens_of(profile: ClientProfile, what: str) -> DevelopmentToken
     )
 
 
-def _refuse_left_over(folder: Path) -> None:
-    """Tell at once of a mesh that was killed: its profile is still there, its lock is not held."""
-    data = DataFolder(folder)
+def running_profile(folder: Path) -> ClientProfile:
+    """Return the profile of the mesh that runs in a data folder.
+
+    Raises:
+        ToolmeshError: none runs there; one that was killed, whose profile is still there, is told at once.
+    """
+    profile, data = read_profile(folder / PROFILE_NAME), DataFolder(folder)
     if data.lock.exists() and not is_locked(data):
         raise ToolmeshError(
             f"no toolmesh is running here: the last one in {folder} ended without cleaning up",
             code=ErrorCode.BROKER_UNREACHABLE,
             hint="start it with `toolmesh up --tools FOLDER`",
         )
+    return profile
 
 
 def _speak_as(profile: ClientProfile, user: str | None, scopes: Sequence[str] | None) -> ClientProfile:

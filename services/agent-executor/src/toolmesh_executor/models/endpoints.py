@@ -74,7 +74,7 @@ class Endpoints:
             return self._well_known(name, provider, model, settings)
         known = sorted({*self._providers, *_WELL_KNOWN})
         near = nearest(provider, known)
-        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)};"
         raise ModelNotConfiguredError(
             f"model {name!r} is of the unknown provider {provider!r}",
             hint=f"{hint} others are set up under `models.providers` of the executor's configuration",
