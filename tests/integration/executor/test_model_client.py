@@ -112,6 +112,7 @@ async def test_each_failure_has_its_code_and_says_what_to_do(
     assert (caught.value.code, len(server.asked)) == (ErrorCode(code), 2)
     assert caught.value.costs_nothing == (400 <= turn.status < 500)
     assert caught.value.retryable == (code == "MODEL_UNAVAILABLE")
+    assert not caught.value.unreached
     assert says in caught.value.message
     assert hint in caught.value.hint
     assert KEY not in str(caught.value)
@@ -241,6 +242,7 @@ async def test_provider_that_is_not_reached_costs_nothing(dialect: str) -> None:
         with pytest.raises(ModelUnavailableError) as refused:
             await client.ask(where, ASKED, 1)
     assert (cut.value.costs_nothing, refused.value.costs_nothing) == (False, True)
+    assert (cut.value.unreached, refused.value.unreached) == (False, True)
 
 
 @pytest.mark.requirement("models:bounds")

@@ -74,6 +74,21 @@ def test_question_that_no_provider_was_asked_counts_for_nothing(ended: BaseExcep
         question.settle(1000)
 
 
+@pytest.mark.parametrize(("reached_at_last", "questions"), [(False, 0), (True, 1)])
+@pytest.mark.requirement("models:bounds")
+def test_attempts_that_reach_nobody_count_for_nothing(*, reached_at_last: bool, questions: int) -> None:
+    """A provider that is down uses up no questions either; one attempt that it has heard of does."""
+    spent = Allowances(LIMITS)
+    down = ModelUnavailableError("refused")
+    down.unreached = down.costs_nothing = True
+    with spent.question("p", "call", LATER, "w", 100) as question:
+        for error in (down, *([ModelUnavailableError("cut")] if reached_at_last else []), down):
+            with pytest.raises(ModelUnavailableError), question.attempt():
+                raise error
+    (counted,) = spent._spent.values()
+    assert (counted.calls, counted.tokens) == (questions, 100 * questions)
+
+
 @pytest.mark.requirement("models:bounds")
 def test_letters_of_more_bytes_are_expected_to_take_more_tokens() -> None:
     """A token of Chinese is about one sign, not three."""

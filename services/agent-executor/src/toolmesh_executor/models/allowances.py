@@ -58,10 +58,12 @@ class Reservation:
                 f"this call has used or asked for {self._spent.tokens} tokens of {self._limit}, with questions that "
                 "have failed"
             )
-        self.asked = True
+        asked_before, self.asked = self.asked, True
         try:
             yield
         except BaseException as error:
+            if isinstance(error, ModelError) and error.unreached:
+                self.asked = asked_before
             if not (isinstance(error, ModelError) and error.costs_nothing):
                 self._spent.tokens += self._expected
             raise
@@ -84,8 +86,8 @@ class Allowances:
     ) -> Iterator[Reservation]:
         """Count a question while it is asked; what it took, or may have taken, stays counted.
 
-        One that no provider was asked, as there was no place or no time, counts for nothing. One that was refused takes
-        no tokens, but counts as a question: a tool can't be refused for ever.
+        One that reached no provider, as there was no place, no time or no connection, counts for nothing. One that
+        was refused takes no tokens, but counts as a question: a tool can't be refused for ever.
 
         Raises:
             AllowanceExceededError: its call has asked enough, or it would take more than is left.

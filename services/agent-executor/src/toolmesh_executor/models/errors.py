@@ -11,10 +11,12 @@ class ModelError(ToolmeshError):
     Attributes:
         retryable: The same question may be answered a moment later.
         costs_nothing: The provider is known not to have charged for it.
+        unreached: The provider is known not to have heard of it.
     """
 
     retryable = False
     costs_nothing = False
+    unreached = False
 
 
 class ModelNotConfiguredError(ModelError):

@@ -69,7 +69,8 @@ class ProviderModels:
         except Exception as error:
             # Answers of a wrong shape end in any exception of the libraries.
             told = _told(endpoint, error)
-            told.costs_nothing = _was_not_worked_on(error)
+            told.unreached = any(isinstance(cause, _NOT_REACHED) for cause in _causes(error))
+            told.costs_nothing = told.unreached or _is_refusal(error)
             raise told from error
         return _answer(endpoint, response)
 
@@ -212,11 +213,10 @@ def _told(endpoint: Endpoint, error: Exception) -> ModelError:
     return ModelFailedError(f"the answer of {name} can't be used", hint="look whether its address is that of a model")
 
 
-def _was_not_worked_on(error: Exception) -> bool:
-    """Return whether the provider was not reached, or said no before it worked on the question: nobody charges then."""
-    if isinstance(error, exceptions.ModelHTTPError) and 400 <= error.status_code < 500:
-        return True
-    return _redirect_status(error) is not None or any(isinstance(cause, _NOT_REACHED) for cause in _causes(error))
+def _is_refusal(error: Exception) -> bool:
+    """Return whether the provider said no before it worked on the question: nobody charges for that."""
+    refused = isinstance(error, exceptions.ModelHTTPError) and 400 <= error.status_code < 500
+    return refused or _redirect_status(error) is not None
 
 
 def _redirect_status(error: Exception) -> int | None:
