@@ -22,7 +22,7 @@ from toolmesh_client.requeue import call_again
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.errors import ErrorCode
 
-__all__ = ["RequeueOptions", "run_dead_drop", "run_dead_list", "run_dead_requeue", "run_dead_show"]
+__all__ = ["RequeueOptions", "remove_if_run", "run_dead_drop", "run_dead_list", "run_dead_requeue", "run_dead_show"]
 
 _NOT_RUN: Final = frozenset(
     {
@@ -126,7 +126,7 @@ async def _requeue(options: RequeueOptions) -> int:
             return _call(mesh, kept, options, on_status)
 
         result = await follow(mesh, folder, run, stderr)
-        more = {"requeued_from": kept.id, "letter_kept": await _is_kept(letters, found, result, stderr)}
+        more = {"requeued_from": kept.id, "letter_kept": not await remove_if_run(letters, found, result, stderr)}
         save = mesh.client.save_artifact
         return await finish(result, save, options.save_artifacts, as_json=options.as_json, more=more)
 
@@ -142,12 +142,14 @@ async def _call(mesh: MeshConnection, kept: KeptLetter, options: RequeueOptions,
     return await caller.call_again(await call_again(broker, kept, timeout_s=timeout_s, with_settings=False), on_status)
 
 
-async def _is_kept(letters: DeadLetters, found: Sequence[KeptLetter], result: CallResult, terminal: Terminal) -> bool:
-    """Remove the letters of a call that has run now; return whether they are still there, and tell why."""
+async def remove_if_run(
+    letters: DeadLetters, found: Sequence[KeptLetter], result: CallResult, terminal: Terminal
+) -> bool:
+    """Remove the letters of a call that has run now; return whether they are gone, and tell why if they are not."""
     if _not_run(result):
         terminal.warning("no run of the call is known of, so its dead letter stays; before you requeue it again, see")
         terminal.warning(f"what the tool did: `toolmesh result {result.invocation}` tells more")
-        return True
+        return False
     try:
         for letter in found:
             await letters.drop(letter)
@@ -155,8 +157,8 @@ async def _is_kept(letters: DeadLetters, found: Sequence[KeptLetter], result: Ca
         # The result must not be lost with the connection.
         terminal.warning(f"the call is done, but its dead letter is still there: {error.message}")
         terminal.warning(f"`toolmesh dead drop {found[-1].id}` removes it")
-        return True
-    return False
+        return False
+    return True
 
 
 def _not_run(result: CallResult) -> bool:
