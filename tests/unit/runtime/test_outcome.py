@@ -15,6 +15,7 @@ from toolmesh_runtime.process.secret_hiding import (
     without,
     without_in_names,
     without_in_stream,
+    worth_hiding,
 )
 from toolmesh_sandbox.outputs import OutputFile
 
@@ -70,6 +71,12 @@ def test_short_secret_is_hidden_as_a_word_but_not_by_chance_in_what_is_no_text()
     for binary in (b"\x00 42 ", b"\xff 42 "):
         assert without(binary, ["42", "long-enough"]) == binary
     assert without(b"\x00 long-enough", ["long-enough"]) == b"\x00 [redacted]"
+
+
+def test_short_value_is_hidden_only_where_the_tool_declares_it_secret() -> None:
+    """A variable's `en` is a word of honest texts; also a declared list is looked through, and a missing field passed over."""
+    config = {"language": "en", "pins": ["42", 17], "key": "long-enough"}
+    assert worth_hiding(("en", "42", "17", "long-enough"), config, {"pins", "absent"}) == ("42", "17", "long-enough")
 
 
 def test_secret_is_hidden_in_names_of_files_and_in_what_is_said_of_them() -> None:

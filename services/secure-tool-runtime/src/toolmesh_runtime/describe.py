@@ -17,6 +17,7 @@ from toolmesh_identity.sealing import open_sealed
 from toolmesh_runtime.admission import Verifier
 from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.process.confinement import Confinement
+from toolmesh_runtime.process.secret_hiding import worth_hiding
 from toolmesh_runtime.toolsets.discovery import Discovery
 from toolmesh_runtime.toolsets.schema_probe import describe_program
 from toolmesh_sandbox.errors import SandboxError
@@ -65,6 +66,7 @@ class Describer:
             context = sealing_context(self.verifier.namespace, self.verifier.pool, request.request)
             box = open_sealed(request.sealed_config, self.verifier.sealing_keys, context)
             config, secrets = merge_config(config, json.loads(box))
+            secrets = worth_hiding(secrets, config, tool.description.secret_keys)
         with self.redactor.hiding(secrets):
             answer = await describe_program(self.confinement, tool.program, limit_s=_LIMIT_S, tool_config=config)
             said = answer.tools.get(tool.own_name) or next(iter(answer.tools.values()))

@@ -34,6 +34,7 @@ from toolmesh_runtime.model_calls import ModelCalls
 from toolmesh_runtime.outcome import failed_result, run_result, silence, with_model_usage
 from toolmesh_runtime.process.confinement import Confinement
 from toolmesh_runtime.process.runner_args import CallFolder, RunnerArgs
+from toolmesh_runtime.process.secret_hiding import worth_hiding
 from toolmesh_runtime.process.static_credential import static_credential
 from toolmesh_runtime.process.tool_run import STOP_GRACE_S, FinishedRun, RunLimits, run_tool
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
@@ -79,6 +80,7 @@ class ToolCalls:
     ) -> Result:
         """Run the tool once. Whatever goes wrong is a result, but cancellation."""
         invocation = call.invocation
+        secrets = worth_hiding(secrets, config, tool.description.secret_keys)
         secrets = (*secrets, *static_credential(config).secrets)
         try:
             with self.redactor.hiding(secrets):

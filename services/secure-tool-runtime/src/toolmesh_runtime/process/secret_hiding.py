@@ -3,19 +3,34 @@
 import codecs
 import json
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import msgspec
 
+from toolmesh_contracts.sealed_config import texts_of
 from toolmesh_runtime.process.result_envelope import DataObject, ToolReturn
 from toolmesh_sandbox.outputs import OutputFile
 from toolmesh_telemetry.redaction import MIN_SECRET_CHARS, Redactor, is_short_secret
 
-__all__ = ["redacted", "redacted_index", "without", "without_in_names", "without_in_stream"]
+__all__ = ["redacted", "redacted_index", "without", "without_in_names", "without_in_stream", "worth_hiding"]
 
 _MASK: Final = b"[redacted]"
+
+
+def worth_hiding(secrets: Sequence[str], config: Mapping[str, Any], declared: Collection[str]) -> tuple[str, ...]:
+    """Return the secrets to look for: short ones only if the tool declares their setting secret.
+
+    A variable's value such as `en` or `10` is a word of many honest texts.
+
+    Args:
+        secrets: Everything of the configuration that was sealed.
+        config: The whole configuration.
+        declared: Settings that the tool declares secret.
+    """
+    sure = {text for key in declared for text in texts_of(config.get(key))}
+    return tuple(secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS or secret in sure)
 
 
 def redacted(returned: ToolReturn, secrets: tuple[str, ...]) -> ToolReturn:

@@ -28,7 +28,7 @@ from toolmesh_runtime.declared.command_run import DeclaredCommands
 from toolmesh_runtime.declared.turn_workspaces import TurnWorkspaces
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.process.confinement import Confinement
-from toolmesh_runtime.process.secret_hiding import without
+from toolmesh_runtime.process.secret_hiding import without, worth_hiding
 from toolmesh_runtime.tool_calls import ToolCalls
 from toolmesh_runtime.toolsets.loaded_tool import LoadedTool
 from toolmesh_runtime.workbench.overheard import OverheardConfinement
@@ -157,8 +157,9 @@ async def _stored(path: Path, payloads: PayloadFolder) -> ArtifactRef:
 
 
 def _secrets(run: SingleRun) -> tuple[str, ...]:
-    values = (run.config.get(key) for key in run.tool.description.secret_keys)
-    return tuple(filter(None, (*run.secrets, *(text for value in values for text in texts_of(value)))))
+    declared = run.tool.description.secret_keys
+    texts = (text for key in declared for text in texts_of(run.config.get(key)))
+    return worth_hiding(tuple(filter(None, (*run.secrets, *texts))), run.config, declared)
 
 
 class _Sender(ReplySender):
