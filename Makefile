@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model fairness lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model fairness lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -33,7 +33,11 @@ go:
 	@command -v go >/dev/null || { apt-get update -q && apt-get install -q -y golang-go; } >/dev/null 2>&1 \
 	  || { echo "tests build a tool in Go, which is missing; try: apt-get install golang-go" >&2; exit 2; }
 
-test: $(STAMP) go ## Run all tests against a real nats-server and real sandboxes.
+machines:
+	@command -v ip >/dev/null || { apt-get update -q && apt-get install -q -y iproute2; } >/dev/null 2>&1 \
+	  || { echo "tests cut networks with ip, which is missing; try: apt-get install iproute2" >&2; exit 2; }
+
+test: $(STAMP) go machines ## Run all tests against a real nats-server and real sandboxes.
 	@$(PYTHON) -m pytest -q -n $(WORKERS) tests
 	@echo "test: ok"
 
@@ -78,7 +82,7 @@ lint: $(STAMP) ## Check style, types, import directions and module sizes.
 schemas: $(STAMP) ## Write schemas/ anew from the contracts.
 	@$(PYTHON) -m toolmesh_contracts.schema_export schemas
 
-cover: $(STAMP) go ## Run all tests and print each room's coverage.
+cover: $(STAMP) go machines ## Run all tests and print each room's coverage.
 	@$(PYTHON) -m coverage erase
 	@$(PYTHON) -m pytest -q -n $(WORKERS) --cov --cov-report= tests
 	@$(PYTHON) tests/structure/coverage_by_room.py

@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, Protocol
+
+from typing_extensions import TypeVar
 
 from toolmesh_broker.embedded import EmbeddedServer, EmbeddedSettings
 from toolmesh_broker.identities import Executor, Identity, Provisioner, Worker
 from toolmesh_broker.jetstream.broker import connect as connect_broker
+from toolmesh_broker.jetstream.layout import LayoutSettings
+from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_client import Client, ClientSettings
 from toolmesh_client import connect as connect_client
 from toolmesh_contracts.manifest import load_manifest
@@ -24,11 +29,25 @@ NAMESPACE = "test"
 POOL = "default"
 
 
+class MeshServer(Protocol):
+    """A broker, and how to connect to it."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens, as a `broker:` configuration takes it."""
+
+    def connection(self, identity: Identity) -> ConnectionSettings:
+        """How to connect as `identity`."""
+
+
+Server = TypeVar("Server", bound=MeshServer, default=EmbeddedServer)
+
+
 @dataclass
-class WorkerMesh:
+class WorkerMesh(Generic[Server]):
     """What runs, and how to reach it."""
 
-    server: EmbeddedServer
+    server: Server
     issuer: DevelopmentIssuer
     client: Client
     folder: Path
@@ -72,32 +91,44 @@ async def broker_and_client(
     identities: tuple[Identity, ...] = (Provisioner(), *map(Executor, ("client", *executors)), *members)
     pools = (POOL, *sorted({stranger.pool for stranger in strangers}))
     settings = EmbeddedSettings(data_folder=folder / "data", namespace=NAMESPACE, pools=pools, identities=identities)
+    async with EmbeddedServer.start(settings) as server, client_of(server, folder, pools=pools, scopes=scopes) as mesh:
+        yield mesh
+
+
+@asynccontextmanager
+async def client_of(
+    server: Server,
+    folder: Path,
+    *,
+    pools: Sequence[str] = (POOL,),
+    scopes: tuple[str, ...] = ("*",),
+    layout: LayoutSettings | None = None,
+    executor: str = "client",
+) -> AsyncIterator[WorkerMesh[Server]]:
+    """Provision a broker that runs, and connect a client to it; both as identities that it knows."""
     issuer = DevelopmentIssuer.create_or_load(folder / "keys")
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(EmbeddedServer.start(settings))
-        admin = await stack.enter_async_context(connect_broker(server.connection(Provisioner())))
-        await stack.enter_async_context(admin.provisioned(pools))
 
-        async def token() -> str:
-            return issuer.token("ada", scopes, audience=NAMESPACE, agent="tester")
+    async def token() -> str:
+        return issuer.token("ada", scopes, audience=NAMESPACE, agent="tester")
 
-        client = await stack.enter_async_context(
-            connect_client(
-                ClientSettings(
-                    executor="client",
-                    connection=server.connection(Executor("client")),
-                    signing_key=issuer.executor_key(),
-                    tokens=token,
-                    sealing_keys={POOL: issuer.sealing_public_key(POOL)},
-                )
-            )
-        )
+    settings = ClientSettings(
+        executor=executor,
+        connection=server.connection(Executor(executor)),
+        signing_key=issuer.executor_key(),
+        tokens=token,
+        sealing_keys={POOL: issuer.sealing_public_key(POOL)},
+    )
+    async with (
+        connect_broker(server.connection(Provisioner())) as admin,
+        admin.provisioned(pools, layout),
+        connect_client(settings) as client,
+    ):
         yield WorkerMesh(server, issuer, client, folder)
 
 
 @asynccontextmanager
 async def worker_in_process(
-    mesh: WorkerMesh,
+    mesh: WorkerMesh[Server],
     toolsets: Sequence[Path],
     *,
     worker_id: str = "worker-1",
@@ -120,7 +151,9 @@ async def worker_in_process(
             await asyncio.wait({running})
 
 
-async def served_by(mesh: WorkerMesh, worker_id: str, toolsets: Sequence[Path], served: int | None = None) -> None:
+async def served_by(
+    mesh: WorkerMesh[Server], worker_id: str, toolsets: Sequence[Path], served: int | None = None
+) -> None:
     """Wait until the client's catalog has all tools of a worker."""
     places = sort_places(toolsets)
     expected = sum(len(load_manifest(path).tools) for path in find_manifests(places.toolsets))

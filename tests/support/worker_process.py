@@ -7,18 +7,19 @@ from pathlib import Path
 
 import yaml
 from tests.support.python_commands import module_command
-from tests.support.worker_mesh import WorkerMesh, served_by
+from tests.support.worker_mesh import Server, WorkerMesh, served_by
 
 
 @contextlib.asynccontextmanager
 async def worker_process(
-    mesh: WorkerMesh,
+    mesh: WorkerMesh[Server],
     toolsets: Sequence[Path],
     worker_id: str = "worker-1",
     *,
     served: int | None = None,
     environment: Mapping[str, str] | None = None,
     inherited: Sequence[int] = (),
+    prefix: Sequence[str] = (),
     **changes: object,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker that serves its tools and logs to `<worker_id>.log` in the mesh's folder; killed at the end if it is there.
@@ -30,6 +31,7 @@ async def worker_process(
         served: As in `worker_in_process`.
         environment: Its variables; None: this process's.
         inherited: Further descriptors that it has.
+        prefix: What its command line begins with, such as that of a `Machine`.
         changes: Keys of its configuration.
     """
     config = mesh.worker_config(worker_id, toolsets, **changes)
@@ -37,6 +39,7 @@ async def worker_process(
     path.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_none=True)))
     with (mesh.folder / f"{worker_id}.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
+            *prefix,
             *module_command("toolmesh_runtime", str(path)),
             stdout=log,
             stderr=log,
@@ -53,7 +56,7 @@ async def worker_process(
 
 
 async def _ready(
-    mesh: WorkerMesh,
+    mesh: WorkerMesh[Server],
     process: asyncio.subprocess.Process,
     worker_id: str,
     toolsets: Sequence[Path],

@@ -6,11 +6,11 @@ import io
 import json
 import os
 import signal
-import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support.bounded_disk import BoundedDisk, bounded_disk
 from tests.support.embedded_broker import eventually
 
 from toolmesh_broker.embedded import EmbeddedServer
@@ -112,24 +112,6 @@ async def test_durable_syncs_every_write(tmp_path: Path, durability: Durability,
             assert client.connected
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 MiB. Mounting it needs root: without, the test fails here."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", folder], check=True, timeout=10)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True, timeout=10)
-
-
-def fill(file: Path) -> None:
-    with contextlib.suppress(OSError), file.open("wb", buffering=0) as stream:
-        while stream.write(bytes(65_536)):
-            pass
-
-
 async def stores(client: Broker) -> bool:
     """Whether a mark in the ledger is kept; one of many pages, since a small one still fits into the last page."""
     key = client.subjects.call_key("default", new_invocation_id())
@@ -141,9 +123,14 @@ async def stores(client: Broker) -> bool:
     return True
 
 
-async def test_a_disk_that_was_full_is_told_and_written_again(small_disk: Path) -> None:
+async def test_a_disk_that_was_full_is_told_and_written_again(tmp_path: Path) -> None:
     """nats-server itself never recovers from a failed write, and says nothing to who waits."""
-    data = small_disk / "data"
+    with bounded_disk(tmp_path / "disk", mebibytes=24) as disk:
+        await fill_and_free(disk)
+
+
+async def fill_and_free(disk: BoundedDisk) -> None:
+    data = disk.folder / "data"
     async with (
         kept_broker(data) as (server, told),
         connect(server.connection(Provisioner())) as provisioner,
@@ -151,10 +138,10 @@ async def test_a_disk_that_was_full_is_told_and_written_again(small_disk: Path) 
         connect(server.connection(CLIENT)) as client,
     ):
         assert await stores(client)
-        fill(small_disk / "filler")
+        disk.fill()
         assert not await stores(client)
         await eventually(lambda: f"the disk of {data} is full" in told.getvalue(), "a warning", 20)
-        (small_disk / "filler").unlink()
+        disk.free()
         await eventually(lambda: "runs again" in told.getvalue(), "a new start", 20)
         async with asyncio.timeout(30):
             while not await stores(client):
