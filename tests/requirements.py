@@ -64,6 +64,9 @@ REQUIREMENTS = {
         ONE_CALL, "A call that nobody takes is reported at its deadline, and never runs later."
     ),
     "call:broker-restart": Requirement(ONE_CALL, "A broker that restarts leaves no caller without an answer."),
+    "broker:half-open": Requirement(
+        ONE_CALL, "A connection whose other end is gone without a word is given up within 20 s, by both ends."
+    ),
     "call:dead-letters": Requirement(
         ONE_CALL, "What can't be read or proven is moved to the dead letters with the reason."
     ),

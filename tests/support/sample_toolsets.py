@@ -112,6 +112,36 @@ if __name__ == "__main__":
 '''
 
 
+EFFECT = '''
+import os
+import time
+
+from toolmesh_sdk import SandboxToolContextFacade, ToolResult, tool_cli
+
+
+def effect(name: str, file: str, seconds: float, ctx: SandboxToolContextFacade) -> ToolResult:
+    """Leave a line in a file, and take a while.
+
+    Args:
+        name: What the line says.
+        file: The file, which exists, outside of any sandbox.
+        seconds: How long it takes after that.
+    """
+    line = os.open(file, os.O_WRONLY | os.O_APPEND)
+    os.write(line, f"{name}\\n".encode())
+    os.close(line)
+    ctx.send_status("done, but not over")
+    time.sleep(seconds)
+    return ToolResult.ok(name)
+
+
+cli = tool_cli(effect)
+
+if __name__ == "__main__":
+    cli()
+'''
+
+
 def write_toolset(folder: Path, tools: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Path:
     """Writes a toolset: for each tool its Python source and its manifest keys; returns the folder."""
     folder.mkdir(parents=True)

@@ -71,12 +71,17 @@ def test_reconnects_are_spread_by_full_jitter_up_to_five_seconds() -> None:
     assert len(set(delays)) > 100
 
 
+def noticed_after_s(interval_s: float, unanswered: int) -> float:
+    """Both nats-py and the server give a peer up in place of the ping that would be one too many."""
+    return interval_s * (unanswered + 1)
+
+
+@pytest.mark.requirement("broker:half-open")
 def test_connections_never_give_up_and_ping_often() -> None:
-    """nats-py's defaults would close for good after two minutes and notice a dead peer after four."""
+    """nats-py's defaults would close for good after two minutes and notice a dead peer after six."""
     options = client_options(ConnectionSettings(servers=("nats://a:1",), namespace="n", identity="i"), "_INBOX.n.i")
     assert options["max_reconnect_attempts"] == -1
-    assert options["ping_interval"] == 10
-    assert options["max_outstanding_pings"] == 2
+    assert noticed_after_s(options["ping_interval"], options["max_outstanding_pings"]) < 20
     assert options["inbox_prefix"] == "_INBOX.n.i"
     assert "tls" not in options
 

@@ -69,6 +69,12 @@ def test_durability_decides_when_the_disk_is_synced(tmp_path: Path, durability: 
     assert content["jetstream"].get("sync_interval") == sync
 
 
+def test_a_client_that_is_gone_without_a_word_is_noticed_within_20_s(tmp_path: Path) -> None:
+    """By the server's own arithmetic; its default is six minutes."""
+    content = json.loads(render_config(config(tmp_path)))
+    assert int(content["ping_interval"].removesuffix("s")) * (content["ping_max"] + 1) < 20
+
+
 def test_storage_messages_and_logs_are_bounded(tmp_path: Path) -> None:
     """Nothing that the server keeps can grow without an end."""
     content = json.loads(render_config(config(tmp_path)))

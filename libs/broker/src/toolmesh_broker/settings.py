@@ -35,5 +35,5 @@ class ConnectionSettings:
     """None means no TLS, unless a URL begins with `tls://`."""
     connect_timeout_s: float = 10.0
     """Seconds until the first connection is given up. Later ones are tried for ever."""
-    ping_interval_s: float = 10.0
-    """Two pings without an answer end a half-open connection."""
+    ping_interval_s: float = 6.0
+    """A half-open connection ends after three of these, 18 s, with two pings unanswered."""

@@ -23,6 +23,9 @@ _MAX_PAYLOAD: Final = _MEBIBYTE
 """Bytes; larger contents travel through the payload store."""
 _MAX_MEMORY_STORE: Final = 256 * _MEBIBYTE
 """Bytes for the streams kept in memory, which are heartbeats only."""
+_PING_INTERVAL: Final = "6s"
+_PINGS_UNANSWERED: Final = 2
+"""A client that is gone without a word is let go of after three intervals; then nobody waits for its answers."""
 _LOG_FILE_LIMIT: Final = 8 * _MEBIBYTE
 _LOG_FILES_KEPT: Final = 3
 _ANSWER_WITHIN: Final = f"{LONGEST_MODEL_ANSWER_S + 10}s"
@@ -74,6 +77,8 @@ def render_config(config: ServerConfig) -> str:
         "listen": f"127.0.0.1:{config.port or -1}",
         "ports_file_dir": str(config.ports_folder),
         "max_payload": _MAX_PAYLOAD,
+        "ping_interval": _PING_INTERVAL,
+        "ping_max": _PINGS_UNANSWERED,
         "jetstream": jetstream,
         "accounts": {account.name: _account(account, config) for account in accounts},
         "log_file": str(config.log_file),
