@@ -15,6 +15,7 @@ class Requirement:
 
 
 ONE_CALL = "docs/architecture.md: One call"
+CLUSTER = "docs/operating.md: On a cluster"
 ON_THE_BROKER = "docs/architecture.md: On the broker"
 FIRST = "docs/writing-tools.md: From nothing to a running tool"
 CHECK = "docs/writing-tools.md: Try and check"
@@ -66,6 +67,9 @@ REQUIREMENTS = {
     "call:broker-restart": Requirement(ONE_CALL, "A broker that restarts leaves no caller without an answer."),
     "broker:half-open": Requirement(
         ONE_CALL, "A connection whose other end is gone without a word is given up within 20 s, by both ends."
+    ),
+    "call:node-lost": Requirement(
+        CLUSTER, "With three replicas calls go on while one node of the cluster is away, whichever it is."
     ),
     "call:dead-letters": Requirement(
         ONE_CALL, "What can't be read or proven is moved to the dead letters with the reason."

@@ -59,14 +59,16 @@ class ClusterSettings:
         pools: Those of the workers among `identities` are added.
         durability: Of each node.
         max_store_bytes: Of each node.
+        secured: Whether everyone needs a key; otherwise all may do all, as on a server without accounts.
     """
 
-    identities: tuple[Identity, ...]
+    identities: tuple[Identity, ...] = ()
     places: tuple[NodePlace, ...] = (NodePlace(), NodePlace(), NodePlace())
     namespace: str = "test"
     pools: tuple[str, ...] = ()
     durability: Durability = Durability.FAST
     max_store_bytes: int = 16 * 1024**3
+    secured: bool = True
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,8 @@ def _config(
         "listen": f"{place.address}:{ports[index].client}",
         "http": f"{place.address}:{ports[index].monitor}",
     }
+    if not settings.secured:
+        del config["accounts"]
     if len(settings.places) > 1:
         config["cluster"] = {
             "name": _CLUSTER,

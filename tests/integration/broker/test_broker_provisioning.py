@@ -171,6 +171,20 @@ async def test_a_harmless_difference_is_accepted_with_one_warning(
     assert "max_msgs_per_subject is 5, expected 10000" in warnings[1]
 
 
+async def test_streams_with_fewer_replicas_than_asked_for_are_told_and_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether and when all of its contents are copied to other servers is the operator's to say."""
+    async with _connection(tmp_path) as connection:
+        await provision(connection, [POOL], LAYOUT)
+        before = await _state(connection)
+        caplog.clear()
+        await provision(connection, [POOL], LayoutSettings(replicas=3))
+        assert await _state(connection) == before
+    assert all("num_replicas is 1, expected 3" in record.getMessage() for record in caplog.records)
+    assert len(caplog.records) == 9
+
+
 async def test_a_refused_create_is_told(tmp_path: Path) -> None:
     """What the server does not accept comes out as an error with its words."""
     async with _connection(tmp_path) as connection:

@@ -40,6 +40,8 @@ def _of(**changes: Any) -> MeshOptions:
         ({"broker_creds": Path("x")}, "--broker URL"),
         ({"broker_url": "nats://b", "broker_creds": Path("x"), "broker_nkey": Path("y")}, "exclude each other"),
         ({"broker_url": "nats://user:secret@b"}, "--broker-creds"),
+        ({"replicas": 3}, "--broker URL,URL,URL"),
+        ({"replicas": 2, "broker_url": "nats://b"}, "1, 3 or 5"),
         ({"durability": "safe"}, "fast or durable"),
         ({"durability": "durable", "broker_url": "nats://b"}, "sync_interval"),
     ],

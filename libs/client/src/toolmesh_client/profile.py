@@ -16,6 +16,7 @@ from toolmesh_client.errors import ProfileError
 from toolmesh_client.private_file import replace_private_file
 from toolmesh_client.settings import ClientSettings, Patience
 from toolmesh_client.tokens import TokenSource, development_tokens, environment_tokens, file_tokens
+from toolmesh_contracts.broker_config import broker_urls
 from toolmesh_identity.errors import IdentityError
 from toolmesh_identity.keys import SealingPublicKey, SigningKey
 
@@ -61,7 +62,7 @@ class ClientProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         namespace: Its namespace.
-        broker_url: Where its broker listens.
+        broker_url: Where its broker listens; servers of a cluster are separated by commas.
         executor: The id under which all programs that read the profile call; the credentials belong to it.
         identity: Name of the connection and its private inbox, as the credentials allow.
         executor_key_file: Private key file that signs calls.
@@ -139,7 +140,7 @@ def settings_from(profile: ClientProfile, patience: Patience | None = None) -> C
             raise BrokerUnreachableError(f"no toolmesh is running here: {error.message}", hint=_UP) from error
         raise ProfileError(error.message) from error
     connection = ConnectionSettings(
-        servers=(profile.broker_url,),
+        servers=broker_urls(profile.broker_url),
         namespace=profile.namespace,
         identity=profile.identity,
         nkey_seed_file=_path(profile.nkey_seed_file),

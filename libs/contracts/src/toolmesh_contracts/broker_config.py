@@ -8,13 +8,18 @@ from pydantic import AfterValidator, model_validator
 from toolmesh_contracts.config_fields import ConfigModel, Text
 from toolmesh_contracts.names import BROKER_SCHEMES
 
-__all__ = ["BrokerConfig", "BrokerTls"]
+__all__ = ["BrokerConfig", "BrokerTls", "broker_urls"]
 
 _URL = re.compile(rf"(?:{'|'.join(BROKER_SCHEMES)})://[^\s@/]+(?:/[^\s@]*)?")
 
 
+def broker_urls(text: str) -> tuple[str, ...]:
+    """Return the URLs of one cluster that are written as one text, with commas between them."""
+    return tuple(part.strip() for part in text.split(","))
+
+
 def _urls(text: str) -> str:
-    if not all(_URL.fullmatch(part.strip()) for part in text.split(",")):
+    if not all(map(_URL.fullmatch, broker_urls(text))):
         raise ValueError(
             "a broker URL is needed, such as nats://127.0.0.1:4222 or tls://broker.example.com:4222, without user or "
             "password (these have keys of their own)"
@@ -70,4 +75,4 @@ class BrokerConfig(ConfigModel):
     @property
     def urls(self) -> tuple[str, ...]:
         """The brokers, one by one."""
-        return tuple(part.strip() for part in self.url.split(","))
+        return broker_urls(self.url)

@@ -7,6 +7,7 @@ from toolmesh_broker.embedded.errors import BrokerNotRunningError
 from toolmesh_broker.identities import Identity
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_client.profile import ClientProfile
+from toolmesh_contracts.broker_config import broker_urls
 
 __all__ = ["administrative_access"]
 
@@ -29,7 +30,7 @@ def administrative_access(
         running = find_running(folder)
     except BrokerNotRunningError:
         external = ConnectionSettings(
-            servers=(profile.broker_url,),
+            servers=broker_urls(profile.broker_url),
             namespace=profile.namespace,
             identity=identity.name,
             nkey_seed_file=None if profile.nkey_seed_file is None else Path(profile.nkey_seed_file),

@@ -58,7 +58,7 @@ async def _served(folder: Path) -> Iterable[str]:
 
     seed, credentials = profile.get("nkey_seed_file"), profile.get("credentials_file")
     settings = ConnectionSettings(
-        servers=(profile["broker_url"],),
+        servers=tuple(profile["broker_url"].split(",")),
         namespace=profile["namespace"],
         identity=profile["identity"],
         nkey_seed_file=None if seed is None else Path(seed),

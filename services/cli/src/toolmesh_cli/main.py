@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from toolmesh_cli import exit_codes
+from toolmesh_cli.broker_options import BrokerCredentials, BrokerNkey, BrokerUrl, Durability, Replicas
 from toolmesh_cli.command_running import run_command
 from toolmesh_cli.completion import one_of, tool_names
 from toolmesh_cli.config_app import config_app
@@ -101,19 +102,11 @@ def up(
     data: DataFolder = None,
     namespace: Annotated[str, typer.Option(help="Keeps meshes on one broker apart.", metavar="NAME")] = "default",
     pool: Annotated[str, typer.Option(help="Pool that the workers serve.", metavar="NAME")] = "default",
-    broker: Annotated[
-        str | None, typer.Option(help="Use this NATS server instead of an own one.", metavar="URL")
-    ] = None,
-    broker_creds: Annotated[Path | None, typer.Option(help="The server's .creds file for us.", metavar="FILE")] = None,
-    broker_nkey: Annotated[Path | None, typer.Option(help="Our nkey seed file.", metavar="FILE")] = None,
-    durability: Annotated[
-        str | None,
-        typer.Option(
-            help="fast: queued calls survive the death of any process; durable: a power cut too, but slower.",
-            metavar="fast|durable",
-            autocompletion=one_of("fast", "durable"),
-        ),
-    ] = None,
+    broker: BrokerUrl = None,
+    broker_creds: BrokerCredentials = None,
+    broker_nkey: BrokerNkey = None,
+    durability: Durability = None,
+    replicas: Replicas = None,
     sandbox: Annotated[
         str,
         typer.Option(
@@ -142,6 +135,7 @@ def up(
         sandbox=sandbox,
         allow_unsandboxed=allow_unsandboxed,
         durability=durability,
+        replicas=replicas,
     )
     return run_command(run_up(options))
 

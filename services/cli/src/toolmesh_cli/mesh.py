@@ -10,6 +10,7 @@ from typing import Final
 
 from toolmesh_broker.identities import Executor, Identity, Operator, Provisioner, Worker
 from toolmesh_broker.jetstream.broker import connect as connect_to_broker
+from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_cli.agent_files import find_agent_files
 from toolmesh_cli.child_environment import executor_environment, worker_environment
 from toolmesh_cli.child_process import ChildProgram
@@ -98,7 +99,7 @@ async def running_mesh(options: MeshOptions, terminal: Terminal) -> AsyncIterato
     issuer = DevelopmentIssuer.create_or_load(options.data_folder / "keys")
     identities: tuple[Identity, ...] = (_CLIENT, _EXECUTOR, Operator(), *plan.workers)
     profile_file = options.data_folder / PROFILE_NAME
-    async with mesh_broker(options, identities, terminal) as broker, _provisioned(broker, options.pool):
+    async with mesh_broker(options, identities, terminal) as broker, _provisioned(broker, options):
         programs = _write_programs(plan, broker, issuer)
         async with supervise(programs, terminal) as parts:
             await _all_ready(parts, terminal)
@@ -148,10 +149,10 @@ def _make_private(folder: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _provisioned(broker: BrokerAccess, pool: str) -> AsyncIterator[None]:
+async def _provisioned(broker: BrokerAccess, options: MeshOptions) -> AsyncIterator[None]:
     async with (
         connect_to_broker(broker.connection(Provisioner())) as connection,
-        connection.provisioned((pool,)),
+        connection.provisioned((options.pool,), LayoutSettings(replicas=options.replicas)),
     ):
         yield
 
@@ -215,4 +216,5 @@ async def _stop_all(parts: Sequence[KeptProcess], grace_s: float, terminal: Term
 
 def _state(plan: _Plan) -> MeshState:
     agents = tuple(str(path) for path in plan.agents)
-    return MeshState(pool=plan.options.pool, workers=plan.options.workers, agents=agents)
+    options = plan.options
+    return MeshState(pool=options.pool, workers=options.workers, agents=agents, replicas=options.replicas)

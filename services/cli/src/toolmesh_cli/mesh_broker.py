@@ -14,6 +14,7 @@ from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.broker_disk import keep_writable
 from toolmesh_cli.mesh_options import ExternalBroker, MeshOptions
 from toolmesh_cli.terminal import Terminal
+from toolmesh_contracts.broker_config import broker_urls
 
 __all__ = ["BrokerAccess", "mesh_broker"]
 
@@ -46,7 +47,7 @@ class _External:
 
     def connection(self, identity: Identity) -> ConnectionSettings:
         return ConnectionSettings(
-            servers=(self.broker.url,),
+            servers=broker_urls(self.broker.url),
             namespace=self.namespace,
             identity=identity.name,
             credentials_file=self.broker.credentials_file,

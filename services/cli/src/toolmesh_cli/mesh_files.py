@@ -83,7 +83,7 @@ def client_profile(
     """Return how programs on this machine call the mesh's tools, as the developer who started it."""
     return ClientProfile(
         namespace=options.namespace,
-        broker_url=connection.servers[0],
+        broker_url=",".join(connection.servers),
         executor=executor,
         identity=connection.identity,
         executor_key_file=str(issuer.executor_key_file),
@@ -107,7 +107,7 @@ def _broker(connection: ConnectionSettings) -> dict[str, Any]:
         "nkey_seed_file": _text(connection.nkey_seed_file),
         "credentials_file": _text(connection.credentials_file),
     }
-    return {"url": connection.servers[0]} | {key: path for key, path in files.items() if path is not None}
+    return {"url": ",".join(connection.servers)} | {key: path for key, path in files.items() if path is not None}
 
 
 def _text(path: Path | None) -> str | None:

@@ -11,14 +11,17 @@ from toolmesh_contracts.names import validate_namespace, validate_pool
 
 __all__ = ["ExternalBroker", "MeshOptions"]
 
+_REPLICAS: Final = (1, 3, 5)
+"""An even number survives no more losses than the odd one below it."""
 _SANDBOXES: Final = ("bwrap", "prlimit-only")
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalBroker:
-    """A NATS server that is not ours, and the file that lets us in (at most one of the two)."""
+    """NATS servers that are not ours, and the file that lets us in (at most one of the two)."""
 
     url: str
+    """Of several servers of a cluster with commas between them."""
     credentials_file: Path | None = None
     nkey_seed_file: Path | None = None
 
@@ -37,6 +40,7 @@ class MeshOptions:
         broker: None starts a broker of our own.
         sandbox: `bwrap`, `prlimit-only` or `direct`.
         durability: What the broker's acknowledged writes survive; of a broker of our own.
+        replicas: On how many servers of a cluster new streams and buckets are kept.
     """
 
     tools: tuple[Path, ...]
@@ -48,6 +52,7 @@ class MeshOptions:
     broker: ExternalBroker | None = None
     sandbox: str = "bwrap"
     durability: Durability = Durability.FAST
+    replicas: int = 1
 
     @classmethod
     def of_command_line(
@@ -65,6 +70,7 @@ class MeshOptions:
         sandbox: str,
         allow_unsandboxed: bool,
         durability: str | None = None,
+        replicas: int | None = None,
     ) -> "MeshOptions":
         """Check the options of the command line.
 
@@ -88,6 +94,7 @@ class MeshOptions:
             broker=_external(broker_url, broker_creds, broker_nkey),
             sandbox="direct" if allow_unsandboxed else sandbox,
             durability=_durability(durability, broker_url),
+            replicas=_replicas(replicas, broker_url),
         )
 
 
@@ -117,6 +124,18 @@ def _durability(given: str | None, broker_url: str | None) -> Durability:
         return Durability(given)
     except ValueError:
         raise _usage(f"--durability {given!r} is not allowed", hint=f"use {' or '.join(Durability)}") from None
+
+
+def _replicas(given: int | None, broker_url: str | None) -> int:
+    if given is None:
+        return 1
+    if broker_url is None:
+        raise _usage("--replicas is for a cluster; a broker of our own is one server", hint="add --broker URL,URL,URL")
+    if given not in _REPLICAS:
+        raise _usage(
+            f"--replicas {given} is not allowed", hint=f"use {', '.join(map(str, _REPLICAS[:-1]))} or {_REPLICAS[-1]}"
+        )
+    return given
 
 
 def _usage(message: str, hint: str) -> ToolmeshError:

@@ -20,6 +20,8 @@ class MeshState(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     agents: tuple[str, ...]
     """Agent files."""
+    replicas: int = 1
+    """On how many servers of a cluster its streams are meant to be."""
 
 
 def write_state(data_folder: Path, state: MeshState) -> None:

@@ -21,6 +21,7 @@ CONSUMER_NOT_FOUND = 10014
 _RACED = frozenset({10058, 10105, 10148, 10013, 10012})
 """Someone else made it between our look and our create."""
 _ABSENT: tuple[Any, ...] = (None, False, 0, -1, "", [], {})
+_REPLICAS = "num_replicas"
 _UNORDERED = frozenset({"subjects"})
 
 
@@ -135,4 +136,6 @@ def _same(field: str, ours: Any, theirs: Any) -> bool:
         return sorted(ours or ()) == sorted(theirs or ())
     if ours in _ABSENT and theirs in _ABSENT:
         return True
+    if field == _REPLICAS:
+        return bool(theirs >= ours)  # more of them, as an operator may have asked for, keep every promise
     return bool(ours == theirs)

@@ -9,8 +9,10 @@ from toolmesh_broker.embedded.binary import find_server_binary
 from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.identities import Provisioner
 from toolmesh_broker.jetstream.inspection import Inspection, inspect
+from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_cli.administrative_access import administrative_access
 from toolmesh_cli.doctor.finding import Finding, ok, problem, warning
+from toolmesh_cli.mesh_state import MeshState
 from toolmesh_client.profile import ClientProfile
 from toolmesh_contracts.errors import ToolmeshError
 
@@ -31,11 +33,13 @@ def check_server_binary() -> Finding:
     return ok("nats-server", f"{found.version} from {found.origin}{pinned}: {found.path}")
 
 
-async def check_broker(folder: Path, profile: ClientProfile, pool: str) -> list[Finding]:
+async def check_broker(folder: Path, profile: ClientProfile, state: MeshState) -> list[Finding]:
     """Look at the broker of a running mesh."""
     try:
-        settings, pools = administrative_access(folder, profile, pool, Provisioner())
-        found = await inspect(replace(settings, connect_timeout_s=_CONNECT_S), pools)
+        settings, pools = administrative_access(folder, profile, state.pool, Provisioner())
+        found = await inspect(
+            replace(settings, connect_timeout_s=_CONNECT_S), pools, LayoutSettings(replicas=state.replicas)
+        )
     except BrokerError as error:
         return [problem("broker", error.message, error.hint or "see logs/nats-server.log in the data folder")]
     reached = ok("broker", f"{profile.broker_url} answers, JetStream API level {found.api_level}")

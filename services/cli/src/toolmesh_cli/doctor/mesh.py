@@ -31,7 +31,7 @@ async def check_mesh(folder: Path) -> list[Finding]:
     except ToolmeshError as error:
         return [problem("mesh", error.message, error.hint)]
     findings = [ok("mesh", f"runs in {folder}, namespace {profile.namespace}")]
-    findings += await check_broker(folder, profile, state.pool)
+    findings += await check_broker(folder, profile, state)
     if findings[-1].check == "broker":
         return findings  # it does not answer; it is asked for everything below
     try:

@@ -1,0 +1,107 @@
+"""Three broker nodes, of which one at a time is killed or hangs, below real workers and a real client."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.broker_cluster import BrokerCluster, ClusterNode, ClusterSettings, broker_cluster
+from tests.support.effects import IN_THE_OPEN, Effects, effects
+from tests.support.running_mesh import running_mesh
+from tests.support.sample_toolsets import ECHO, write_toolset
+from tests.support.worker_mesh import POOL, WorkerMesh, client_of
+from tests.support.worker_process import worker_process
+
+from toolmesh_broker.identities import Executor, Worker
+from toolmesh_broker.jetstream.api import api_request
+from toolmesh_broker.jetstream.connection import open_connection
+from toolmesh_broker.jetstream.layout import LayoutSettings
+from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_contracts.subjects import Subjects
+
+pytestmark = pytest.mark.timeout(240)
+
+WORKERS = ("worker-1", "worker-2")
+SETTINGS = ClusterSettings(identities=(Executor("client"), *(Worker(POOL, name) for name in WORKERS)))
+
+
+@asynccontextmanager
+async def mesh_of_three(folder: Path, made: Effects) -> AsyncIterator[WorkerMesh[BrokerCluster]]:
+    """Three nodes, everything stored on all of them, and two workers."""
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(broker_cluster(folder / "cluster", SETTINGS))
+        mesh = await stack.enter_async_context(client_of(cluster, folder, layout=LayoutSettings(replicas=3)))
+        for name in WORKERS:
+            await stack.enter_async_context(worker_process(mesh, [made.toolset], name, **IN_THE_OPEN))
+        await cluster.until_current()
+        yield mesh
+
+
+async def leader_first(mesh: WorkerMesh[BrokerCluster]) -> list[ClusterNode]:
+    """The nodes, with the one that leads the queue at the head."""
+    leader = await mesh.server.leader_of(mesh.client.broker.subjects.invoke_stream(POOL))
+    return [leader, *(node for node in mesh.server.nodes if node is not leader)]
+
+
+@pytest.mark.requirement("call:node-lost")
+async def test_calls_go_on_while_each_node_is_killed_and_comes_back(tmp_path: Path) -> None:
+    """One after the other, the queue's leader first: every call ends, each effect happens once and is answered for."""
+    with effects() as made:
+        async with mesh_of_three(tmp_path, made) as mesh, made.callers(mesh.client, 4):
+            await made.until_ended(8)
+            for node in await leader_first(mesh):
+                await node.kill()
+                async with asyncio.timeout(60):
+                    await made.until_ended(12)
+                await node.start()
+                await mesh.server.until_current()
+        assert made.problems() == []
+        assert sum(result.ok for result in made.results.values()) > 0.8 * len(made.results)
+
+
+async def test_calls_go_on_beside_a_node_that_hangs(tmp_path: Path) -> None:
+    """The queue's leader is stopped with its sockets open: who was connected to it goes to another node."""
+    with effects() as made:
+        async with mesh_of_three(tmp_path, made) as mesh, made.callers(mesh.client, 4):
+            await made.until_ended(8)
+            node, *_ = await leader_first(mesh)
+            await node.pause()
+            async with asyncio.timeout(60):
+                await made.until_ended(12)
+            node.resume()
+            await mesh.server.until_current()
+            await made.until_ended(4)
+        assert made.problems() == []
+
+
+async def test_up_keeps_its_streams_on_three_servers(tmp_path: Path) -> None:
+    """`--replicas 3`: calls go on without the queue's leader, and an `up` that asks for less leaves the streams alone."""
+    subjects = Subjects("default")
+    tools = write_toolset(tmp_path / "tools", {"echo": (ECHO, {})})
+    async with broker_cluster(tmp_path / "cluster", ClusterSettings(secured=False)) as cluster:
+        options = ("--broker", cluster.url)
+        async with running_mesh([tools], options=(*options, "--replicas", "3")) as mesh:
+            leader = await cluster.leader_of(subjects.invoke_stream("default"))
+            await leader.kill()
+            done = await mesh.toolmesh("call", "echo", "--args", '{"text": "x"}')
+            assert done.code == 0, done.stderr
+            await leader.start()
+            await cluster.until_current()
+        async with running_mesh([tools], options=options) as mesh:
+            found = json.loads((await mesh.toolmesh("doctor", "--json")).stdout)["findings"]
+            assert ("streams", "ok") in [(finding["check"], finding["state"]) for finding in found]
+            assert not [line for line in mesh.progress if "differs" in line]
+            made = await layouts(cluster, subjects)
+    assert {name: config["num_replicas"] for name, config in made.items()} == dict.fromkeys(made, 3)
+    assert len(made) == 9
+
+
+async def layouts(cluster: BrokerCluster, subjects: Subjects) -> dict[str, dict[str, Any]]:
+    """The configurations of all streams."""
+    settings = ConnectionSettings(servers=cluster.urls, namespace=subjects.namespace, identity="looking")
+    async with open_connection(settings) as connection:
+        listed = await api_request(connection, "STREAM.LIST")
+    return {stream["config"]["name"]: stream["config"] for stream in listed["streams"]}
