@@ -71,6 +71,9 @@ REQUIREMENTS = {
     "call:node-lost": Requirement(
         CLUSTER, "With three replicas calls go on while one node of the cluster is away, whichever it is."
     ),
+    "call:full-disk": Requirement(
+        OPERATING, "A full disk of the broker is told to callers and operator; freed, nothing is lost or run twice."
+    ),
     "call:dead-letters": Requirement(
         ONE_CALL, "What can't be read or proven is moved to the dead letters with the reason."
     ),

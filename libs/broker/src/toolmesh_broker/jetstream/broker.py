@@ -62,7 +62,13 @@ class JetStreamBroker:
 
         headers = {**call.headers, MESSAGE_ID: call.invocation, MESSAGE_TTL: str(whole_seconds(left_s))}
         stream = self.subjects.invoke_stream(call.pool)
-        return await publish_acknowledged(self._connection, stream, call.subject, call.body, headers, left_s)
+        try:
+            return await publish_acknowledged(self._connection, stream, call.subject, call.body, headers, left_s)
+        except BrokerTimeoutError as error:
+            raise BrokerTimeoutError(
+                f"the broker did not say until its deadline that it keeps call {call.invocation}",
+                hint="its disk may be full, which it tells nobody: `toolmesh doctor` and its log show more",
+            ) from error
 
     async def delete_invocation(self, receipt: PublishReceipt) -> bool:
         """Withdraw a queued call."""
