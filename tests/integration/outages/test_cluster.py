@@ -35,7 +35,8 @@ async def mesh_of_three(folder: Path, made: Effects) -> AsyncIterator[WorkerMesh
         cluster = await stack.enter_async_context(broker_cluster(folder / "cluster", SETTINGS))
         mesh = await stack.enter_async_context(client_of(cluster, folder, layout=LayoutSettings(replicas=3)))
         for name in WORKERS:
-            await stack.enter_async_context(worker_process(mesh, [made.toolset], name, **IN_THE_OPEN))
+            worker = worker_process(mesh, [made.toolset], name, lease_seconds=15, **IN_THE_OPEN)
+            await stack.enter_async_context(worker)
         await cluster.until_current()
         yield mesh
 
@@ -60,6 +61,21 @@ async def test_calls_go_on_while_each_node_is_killed_and_comes_back(tmp_path: Pa
                 await mesh.server.until_current()
         assert made.problems() == []
         assert sum(result.ok for result in made.results.values()) > 0.8 * len(made.results)
+
+
+async def test_running_tools_outlast_the_choice_of_another_leader(tmp_path: Path) -> None:
+    """The node that leads the ledger is killed below calls that can't renew their leases until there is another one."""
+    with effects() as made:
+        async with mesh_of_three(tmp_path, made) as mesh:
+            calls = [asyncio.create_task(made.call(mesh.client, seconds=12)) for _ in range(4)]
+            async with asyncio.timeout(30):
+                while made.happened().total() < len(calls):
+                    await asyncio.sleep(0.05)
+            ledger = f"KV_{mesh.client.broker.subjects.ledger_bucket()}"
+            await (await mesh.server.leader_of(ledger)).kill()
+            async with asyncio.timeout(60):
+                assert all(result.ok for result in await asyncio.gather(*calls))
+        assert made.problems() == []
 
 
 async def test_calls_go_on_beside_a_node_that_hangs(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What `toolmesh up` writes for the parts of a mesh."""
 
+import dataclasses
 import stat
 from pathlib import Path
 
@@ -52,6 +53,22 @@ def test_only_the_explicit_flag_allows_no_isolation(tmp_path: Path, sandbox: str
 
     loaded = load_worker_config(write_config(tmp_path, "w", config), {}).model
     assert (loaded.sandbox.mode, loaded.sandbox.allow_direct) == (sandbox, direct)
+
+
+@pytest.mark.parametrize(("replicas", "lease_s"), [(1, 6), (3, 15)])
+def test_parts_of_a_cluster_know_all_servers_and_outlast_the_loss_of_one(
+    tmp_path: Path, replicas: int, lease_s: float
+) -> None:
+    """Servers choose another leader within 9 s; every part, and the client, may connect to any of them."""
+    issuer = DevelopmentIssuer.create_or_load(tmp_path / "keys")
+    options = dataclasses.replace(_options(tmp_path), replicas=replicas)
+    servers = ("nats://a:4222", "nats://b:4222")
+    connection = dataclasses.replace(_connection(tmp_path, "w"), servers=servers)
+    config = worker_config(options, "w", connection, [tmp_path / "manifest.yaml"], issuer)
+
+    loaded = load_worker_config(write_config(tmp_path, "w", config), {}).model
+    assert (loaded.broker.urls, loaded.lease_seconds) == (servers, lease_s)
+    assert settings_from(client_profile(options, "c", connection, issuer)).connection.servers == servers
 
 
 def test_the_executors_file_and_the_clients_profile_are_valid(tmp_path: Path) -> None:

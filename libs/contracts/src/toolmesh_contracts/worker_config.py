@@ -177,6 +177,9 @@ class WorkerConfig(ConfigModel):
     """How long a tool may take to describe itself, in seconds."""
     reconcile_seconds: Seconds = 300
     """How often the folders are read again and the catalog is published anew, in seconds."""
+    lease_seconds: Annotated[float, Field(ge=6, le=60), NoBoolean] = 6
+    """How long a worker that can't reach the broker keeps its calls, in seconds; a dead one's calls are decided then.
+    On a cluster 15: longer than its servers may take to replace one that was lost."""
     drain_seconds: Seconds = 30
     """How long running calls may go on after a stop was asked for, in seconds."""
     limits: WorkerLimits = WorkerLimits()

@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 DRAIN_S: Final = 30
+_LEASE_S: Final = 6
+_LEASE_ON_CLUSTER_S: Final = 15
+"""Servers of a cluster take up to 9 s to choose another leader for the ledger."""
 _OWNER: Final = "developer"
 _HEADER: Final = "# Written by `toolmesh up` at every start; changes here are lost.\n"
 
@@ -49,6 +52,7 @@ def worker_config(
             "sealing": str(issuer.sealing_key_file(options.pool)),
         },
         "drain_seconds": DRAIN_S,
+        "lease_seconds": _LEASE_S if options.replicas == 1 else _LEASE_ON_CLUSTER_S,
         "health": {"port": 0},
     }
 

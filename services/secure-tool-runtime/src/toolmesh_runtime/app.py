@@ -49,8 +49,8 @@ from toolmesh_telemetry.redaction import Redactor
 __all__ = ["run_worker", "running_worker"]
 
 _log: Final = get_logger(__name__)
-_LEASE_S: Final = 6.0
-"""As long as the consumers' ack_wait: a dead worker's call is decided at its next delivery."""
+_RENEW_S: Final = 2.0
+"""A third of the consumers' ack_wait, and of the shortest lease."""
 _SLOTS_PER_CPU: Final = 2
 _MAX_PROBLEMS: Final = 100
 _MEMORY_PER_SLOT: Final = 256 * 1024 * 1024
@@ -201,8 +201,8 @@ def _worker(
         ),
         calls=calls,
         metrics=metrics,
-        lease_s=_LEASE_S,
-        renew_s=_LEASE_S / 3,
+        lease_s=config.lease_seconds,
+        renew_s=_RENEW_S,
     )
     worker = Worker(
         name=name,
