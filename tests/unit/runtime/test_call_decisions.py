@@ -1,5 +1,6 @@
 """What a worker decides about a delivery from what the ledger says of the call, before it looks at its own tools."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,10 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from prometheus_client import generate_latest
 from tests.support.signed_calls import invocation, message
 
-from toolmesh_broker.ledger import ClaimState, Ledger
+from toolmesh_broker.errors import LeaseLostError
+from toolmesh_broker.ledger import Claim, ClaimState, Lease, Ledger
 from toolmesh_broker.memory.broker import MemoryBroker
 from toolmesh_broker.memory.hub import MemoryHub
 from toolmesh_broker.results import StoredResults
@@ -147,3 +150,45 @@ def test_a_call_met_again_is_remembered_from_its_first_time() -> None:
     seen = HandedBack()
     assert not seen.for_longer_than("a", 0.5)
     assert seen.for_longer_than("a", 0.0)
+
+
+class LateLedger(Ledger):
+    """Its answer takes longer than a lease; `meanwhile` is called when that is over."""
+
+    async def meanwhile(self, invocation: str, deadline_ms: int) -> None:
+        """Nothing happens."""
+
+    async def take(self, pool: str, invocation: str, claim: Claim, **asked: Any) -> Lease | None:
+        """Take, and tell late."""
+        lease = await super().take(pool, invocation, claim, **asked)
+        await asyncio.sleep(2 * asked["lease_s"])
+        await self.meanwhile(invocation, asked["deadline_ms"])
+        return lease
+
+
+class LateAndLost(LateLedger):
+    """Meanwhile someone else finds the lease dead."""
+
+    async def meanwhile(self, invocation: str, deadline_ms: int) -> None:
+        """Answer for its worker."""
+        claim = await self.cancel("default", invocation, deadline_ms=deadline_ms)
+        assert claim.state is ClaimState.CANCELLED
+
+
+async def test_lease_that_was_granted_late_is_renewed_before_the_tool_starts(tmp_path: Path) -> None:
+    """It counts from the question; a ledger that chose another leader meanwhile has let it run out."""
+    async with worker_without_tools(tmp_path, lease_s=0.5) as (handler, _issuer, broker):
+        call = invocation()
+        object.__setattr__(handler, "ledger", LateLedger(broker))
+        lease = await handler._take(call, await handler.ledger.look("default", call.id))
+        assert lease is not None
+        assert (await handler.ledger.look("default", call.id)).state is ClaimState.LIVE
+
+
+async def test_lease_that_was_granted_late_and_lost_starts_no_tool(tmp_path: Path) -> None:
+    """Whoever found it dead has answered for the call."""
+    async with worker_without_tools(tmp_path, lease_s=0.1) as (handler, _issuer, broker):
+        call = invocation()
+        object.__setattr__(handler, "ledger", LateAndLost(broker))
+        with pytest.raises(LeaseLostError):
+            await handler._take(call, await handler.ledger.look("default", call.id))

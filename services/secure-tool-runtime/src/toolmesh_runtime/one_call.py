@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from toolmesh_broker.dead_letters import bury
 from toolmesh_broker.errors import BrokerError, LeaseLostError
-from toolmesh_broker.ledger import ClaimState, Lease, Ledger
+from toolmesh_broker.ledger import Claim, ClaimState, Lease, Ledger
 from toolmesh_broker.ports import Broker, Delivery
 from toolmesh_broker.reply_sender import ReplySender, replying
 from toolmesh_contracts.envelopes.invocation import Invocation
@@ -108,6 +108,19 @@ class CallHandler:
             message = "the call's deadline passed before a worker was free"
             await self._fail(delivery, invocation, 0, ErrorCode.DEADLINE_EXCEEDED, message)
             return
+        lease = await self._take(invocation, claim)
+        if lease is None:
+            await self._leave(delivery)
+            return
+        await self._run(delivery, call, tool, lease, config, secrets)
+
+    async def _take(self, invocation: Invocation, claim: Claim) -> Lease | None:
+        """Take the ledger's key; None if someone else was quicker.
+
+        Raises:
+            LeaseLostError: someone else has found the lease dead, because the ledger answered so late.
+        """
+        asked_at = time.monotonic()
         lease = await self.ledger.take(
             invocation.pool,
             invocation.id,
@@ -116,10 +129,11 @@ class CallHandler:
             deadline_ms=invocation.deadline_ms,
             lease_s=self.lease_s,
         )
-        if lease is None:
-            await self._leave(delivery)
-            return
-        await self._run(delivery, call, tool, lease, config, secrets)
+        # A lease counts from the question. No tool may start on one that others see run out.
+        while lease is not None and time.monotonic() - asked_at > self.renew_s:
+            asked_at = time.monotonic()
+            await lease.renew(self.lease_s)
+        return lease
 
     async def _leave(self, delivery: Delivery) -> None:
         self.metrics.handed_back.labels("lease").inc()
