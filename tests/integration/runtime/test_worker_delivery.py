@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from tests.support.agent_folder import agent_folder
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, worker_in_process
 from tests.support.worker_process import worker_process
 
@@ -256,6 +257,21 @@ async def test_removed_tool_disappears_and_changed_one_is_new(tmp_path: Path) ->
             )
         result = await mesh.client.call("weather", {"city": "Oslo"})
     assert result.outcome is Outcome.OK
+
+
+async def test_calls_of_a_new_version_are_handed_on_by_workers_that_have_the_old_one(tmp_path: Path) -> None:
+    """While a declared tool is rolled out, calls are run by workers of the version that their caller has seen."""
+    old = agent_folder(tmp_path / "old", {"say": "echo old"})
+    new = agent_folder(tmp_path / "new", {"say": "echo new"})
+    async with (
+        broker_and_client(tmp_path, workers=("worker-1", "worker-2")) as mesh,
+        worker_in_process(mesh, [old], worker_id="worker-1"),
+        worker_in_process(mesh, [new], worker_id="worker-2"),
+        asyncio.timeout(50),
+    ):
+        calls = (mesh.client.call("say", {}) for _ in range(20))
+        results = await asyncio.gather(*calls)
+    assert {(result.outcome, result.worker) for result in results} == {(Outcome.OK, "worker-2")}
 
 
 @pytest.mark.requirement("broker:catalog")
