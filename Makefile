@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model fairness lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model fairness durability worker-restarts lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -70,6 +70,12 @@ protocol-model: $(STAMP) ## Explore the protocol of one call: kills, losses and 
 
 fairness: $(STAMP) ## Measure whose turn it is: a full tenant beside others, lanes by weight (QUEUED=100000).
 	@PYTHONPATH=. $(PYTHON) tests/load/fairness.py $(QUEUED)
+
+durability: $(STAMP) ## Measure what the ways to keep a call cost: one server, every write synced, three servers (CALLS=500).
+	@$(PYTHON) -m tests.load.durability $(CALLS)
+
+worker-restarts: $(STAMP) ## Start and end a worker again and again, half by kill -9, and count what is left (RESTARTS=100).
+	@$(PYTHON) -m tests.load.worker_restarts $(RESTARTS)
 
 lint: $(STAMP) ## Check style, types, import directions and module sizes.
 	@.venv/bin/ruff check --quiet .

@@ -74,6 +74,9 @@ REQUIREMENTS = {
     "call:full-disk": Requirement(
         OPERATING, "A full disk of the broker is told to callers and operator; freed, nothing is lost or run twice."
     ),
+    "call:restarts": Requirement(
+        OPERATING, "Restarts of a worker, kill -9 too, leave nothing on the machine or the broker that stays."
+    ),
     "call:dead-letters": Requirement(
         ONE_CALL, "What can't be read or proven is moved to the dead letters with the reason."
     ),

@@ -20,6 +20,7 @@ async def worker_process(
     environment: Mapping[str, str] | None = None,
     inherited: Sequence[int] = (),
     prefix: Sequence[str] = (),
+    ready: bool = True,
     **changes: object,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker that serves its tools and logs to `<worker_id>.log` in the mesh's folder; killed at the end if it is there.
@@ -32,6 +33,7 @@ async def worker_process(
         environment: Its variables; None: this process's.
         inherited: Further descriptors that it has.
         prefix: What its command line begins with, such as that of a `Machine`.
+        ready: Whether to wait until it serves its tools.
         changes: Keys of its configuration.
     """
     config = mesh.worker_config(worker_id, toolsets, **changes)
@@ -47,7 +49,8 @@ async def worker_process(
             pass_fds=inherited,
         )
     try:
-        await _ready(mesh, process, worker_id, toolsets, served)
+        if ready:
+            await _ready(mesh, process, worker_id, toolsets, served)
         yield process
     finally:
         with contextlib.suppress(ProcessLookupError):
