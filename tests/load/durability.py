@@ -24,6 +24,7 @@ from toolmesh_broker.settings import ConnectionSettings
 _AT_ONCE = 64
 _BODY = b'"' + b"x" * 1022 + b'"'
 _WARM_UP = 100
+_ROUNDS = 3
 _NAMESPACE = "contract"
 
 
@@ -55,6 +56,10 @@ class Cost:
 
     wait_s: float
     rate: float
+
+    def better_of(self, other: "Cost") -> "Cost":
+        """What others on the machine have disturbed least."""
+        return Cost(min(self.wait_s, other.wait_s), max(self.rate, other.rate))
 
 
 async def measure(profile: Profile, folder: Path, calls: int) -> Cost:
@@ -107,11 +112,12 @@ def report(costs: dict[Profile, Cost]) -> Iterator[str]:
 def main() -> int:
     """Measure all, and report."""
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    costs = {}
+    costs: dict[Profile, Cost] = {}
     # Not below /tmp, which may lie in memory, where syncing costs nothing.
     with tempfile.TemporaryDirectory(prefix="toolmesh-durability-", dir="/var/tmp") as folder:
-        for number, profile in enumerate(PROFILES):
-            costs[profile] = asyncio.run(measure(profile, Path(folder) / str(number), calls))
+        for number, profile in enumerate(PROFILES * _ROUNDS):
+            cost = asyncio.run(measure(profile, Path(folder) / str(number), calls))
+            costs[profile] = cost.better_of(costs.get(profile, cost))
     print("\n".join(report(costs)))
     return 0
 
