@@ -1,4 +1,4 @@
-"""Three broker nodes, of which one at a time is killed or hangs, below real workers and a real client."""
+"""Broker nodes are killed or hang, one at a time, below real workers and a real client."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.broker_cluster import BrokerCluster, ClusterNode, ClusterSettings, broker_cluster
+from tests.support.broker_cluster import BrokerCluster, ClusterNode, ClusterSettings, NodePlace, broker_cluster
 from tests.support.effects import IN_THE_OPEN, Effects, effects
 from tests.support.running_mesh import running_mesh
 from tests.support.sample_toolsets import ECHO, write_toolset
@@ -20,6 +20,7 @@ from toolmesh_broker.jetstream.api import api_request
 from toolmesh_broker.jetstream.connection import open_connection
 from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.settings import ConnectionSettings
+from toolmesh_client.connection_change import ConnectionChange
 from toolmesh_contracts.subjects import Subjects
 
 pytestmark = pytest.mark.timeout(240)
@@ -90,6 +91,29 @@ async def test_calls_go_on_beside_a_node_that_hangs(tmp_path: Path) -> None:
             node.resume()
             await mesh.server.until_current()
             await made.until_ended(4)
+        assert made.problems() == []
+
+
+async def test_a_lone_broker_that_hangs_is_left_and_found_again(tmp_path: Path) -> None:
+    """It is stopped until worker and client have given their connections up: then all goes on, and nothing was lost."""
+    settings = ClusterSettings(identities=SETTINGS.identities, places=(NodePlace(),))
+    with effects() as made:
+        async with (
+            broker_cluster(tmp_path / "cluster", settings) as cluster,
+            client_of(cluster, tmp_path) as mesh,
+            worker_process(mesh, [made.toolset], **IN_THE_OPEN),
+            made.callers(mesh.client, 4),
+        ):
+            lost: list[ConnectionChange] = []
+            mesh.client.on_connection_change(lost.append)
+            await made.until_ended(8)
+            await cluster.nodes[0].pause()
+            async with asyncio.timeout(60):
+                while not lost or "broker connection lost" not in (tmp_path / "worker-1.log").read_text():
+                    await asyncio.sleep(0.1)
+            cluster.nodes[0].resume()
+            async with asyncio.timeout(60):
+                await made.until_ended(12)
         assert made.problems() == []
 
 
