@@ -26,7 +26,7 @@ _LOOPBACK = "127.0.0.1"
 _CLUSTER = "toolmesh-test"
 _CURRENT_DEADLINE_S = 60.0
 _HEALTHY = 200
-_LOOK_S = 0.1
+_LOOK_S = 0.25
 _STREAMS = "/jsz?accounts=true&streams=true&consumers=true"
 _FIRST_CLIENT_PORT = 4222
 _FIRST_ROUTE_PORT = 6222

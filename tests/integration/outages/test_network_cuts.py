@@ -96,10 +96,10 @@ async def test_a_worker_that_is_cut_for_a_moment_keeps_its_call(tmp_path: Path) 
     """Shorter than its lease: nothing is lost, and the result that it could not send comes after the cut."""
     with effects() as made:
         async with mesh_on_machines(tmp_path, made) as (mesh, net):
-            call = asyncio.create_task(made.call(mesh.client, seconds=1))
+            call = asyncio.create_task(made.call(mesh.client, seconds=0.5))
             await eventually(lambda: made.happened().total() == 1)
             net.cut("worker")
-            await asyncio.sleep(2.5)  # the tool ends in this time
+            await asyncio.sleep(1.2)  # the tool ends in this time
             assert not call.done()
             net.heal("worker")
             async with asyncio.timeout(30):
