@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.made_by import made_by_this_process, maker_is_gone
+
 _MEBIBYTE = 1024 * 1024
 _BLOCK = bytes(64 * 1024)
 _COMMAND_S = 10.0
@@ -39,6 +41,15 @@ class BoundedDisk:
         return self.folder / "filler"
 
 
+def _sweep() -> None:
+    """Unmount what tests that were killed have left, which would keep its memory."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        source, folder = line.split()[:2]
+        if maker_is_gone(source):
+            # Not checked: another test may sweep, too.
+            subprocess.run(["umount", "--lazy", folder], capture_output=True, timeout=_COMMAND_S, check=False)
+
+
 @contextlib.contextmanager
 def bounded_disk(folder: Path, mebibytes: int = 64) -> Iterator[BoundedDisk]:
     """A disk mounted at `folder`, which is made; unmounted at the end, whoever still uses it.
@@ -47,9 +58,10 @@ def bounded_disk(folder: Path, mebibytes: int = 64) -> Iterator[BoundedDisk]:
         AssertionError: this process may not mount, so the test can't tell anything.
     """
     assert os.geteuid() == 0, "this test mounts a small file system: run it as root"
+    _sweep()
     folder.mkdir(parents=True)
     size = f"size={mebibytes * _MEBIBYTE},mode=0700"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], check=True, timeout=_COMMAND_S)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, made_by_this_process(), folder], check=True, timeout=_COMMAND_S)
     try:
         yield BoundedDisk(folder)
     finally:

@@ -7,14 +7,16 @@ word, so that connections are half-open.
 import contextlib
 import ctypes
 import os
-import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.made_by import made_by_this_process, maker_is_gone
+
 _CLONE_NEWNET = 0x40000000
+_NAMESPACES = Path("/run/netns")
 _SUBNET = "10.213.0"
 _SWITCH = "switch"
 _CABLE = "eth0"
@@ -80,7 +82,8 @@ def network(*names: str) -> Iterator[Network]:
     """
     assert os.geteuid() == 0, "this test makes network namespaces: run it as root"
     assert shutil.which("ip"), "this test makes network namespaces with `ip`: apt-get install iproute2"
-    unique = f"tm{os.getpid():x}{secrets.token_hex(2)}"
+    _sweep()
+    unique = made_by_this_process()
     with contextlib.ExitStack() as stack:
         switch = stack.enter_context(_namespace(f"{unique}-{_SWITCH}"))
         _ip("-netns", switch, "link", "add", _SWITCH, "type", "bridge")
@@ -92,6 +95,14 @@ def network(*names: str) -> Iterator[Network]:
             _plug_in(machine, switch)
             machines[name] = machine
         yield Network(switch, machines)
+
+
+def _sweep() -> None:
+    """Remove the namespaces of tests that were killed."""
+    for name in [path.name for path in _NAMESPACES.iterdir()] if _NAMESPACES.is_dir() else ():
+        if maker_is_gone(name):
+            with contextlib.suppress(AssertionError):  # another test sweeps, too
+                _ip("netns", "delete", name)
 
 
 @contextlib.contextmanager
@@ -115,7 +126,7 @@ def _plug_in(machine: Machine, switch: str) -> None:
 
 
 def _path(namespace: str) -> Path:
-    return Path("/run/netns") / namespace
+    return _NAMESPACES / namespace
 
 
 def _ip(*arguments: str) -> None:

@@ -3,11 +3,15 @@
 import asyncio
 import errno
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.support.bounded_disk import bounded_disk
 from tests.support.network_namespaces import network
+from tests.support.python_commands import ROOT
 
 
 async def test_a_cut_machine_hears_nothing_and_is_told_nothing() -> None:
@@ -51,6 +55,26 @@ def test_machines_leave_nothing_behind() -> None:
     assert len(made) == 2
     assert not made & namespaces()
     assert own_network() == home
+
+
+def test_what_a_killed_test_has_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    """Its namespaces and its disk, which no process takes along when it dies."""
+    program = (
+        "import os, pathlib\n"
+        "from tests.support.bounded_disk import bounded_disk\n"
+        "from tests.support.network_namespaces import network\n"
+        f"with network('here') as net, bounded_disk(pathlib.Path({str(tmp_path / 'left')!r}), mebibytes=1):\n"
+        "    print(net.switch, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    left = killed.stdout.strip()
+    assert left in namespaces()
+    assert (tmp_path / "left").is_mount()
+    with network("here"), bounded_disk(tmp_path / "disk", mebibytes=1):
+        assert left not in namespaces()
+        assert not (tmp_path / "left").is_mount()
 
 
 def enter_and_fail(made: set[str]) -> None:
