@@ -16,6 +16,7 @@ from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_client import Client, ClientSettings
 from toolmesh_client import connect as connect_client
+from toolmesh_contracts.call_steps import CallObserver, observe_nothing
 from toolmesh_contracts.manifest import load_manifest
 from toolmesh_contracts.tool_places import sort_places
 from toolmesh_contracts.vessel import load_vessel
@@ -133,15 +134,16 @@ async def worker_in_process(
     *,
     worker_id: str = "worker-1",
     served: int | None = None,
+    observer: CallObserver = observe_nothing,
     **changes: object,
 ) -> AsyncIterator[None]:
     """Run a worker in this process; at the end of the block it drains.
 
-    `served` says how many tools to wait for, where not all of the files' are served.
+    `served` says how many tools to wait for, where not all of the files' are served. `observer` sees each call's steps.
     """
     config = mesh.worker_config(worker_id, toolsets, **changes)
     stop = asyncio.Event()
-    async with running_worker(config, mesh.folder, Redactor()) as worker, asyncio.TaskGroup() as group:
+    async with running_worker(config, mesh.folder, Redactor(), observer) as worker, asyncio.TaskGroup() as group:
         running = group.create_task(worker.run(stop))
         try:
             await served_by(mesh, worker_id, toolsets, served)

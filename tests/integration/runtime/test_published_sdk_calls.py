@@ -248,6 +248,9 @@ async def test_no_status_is_lost_or_glued(tmp_path: Path) -> None:
     toolset = await asyncio.to_thread(published_toolset, tmp_path / "toolset", NEWEST, ["statuses"])
     told: list[str] = []
 
+    async def started() -> None:
+        told.append("started")
+
     async def prepare(_workspace: Workspace, folder: CallFolder) -> RunnerArgs:
         return RunnerArgs(
             folder=folder,
@@ -270,6 +273,13 @@ async def test_no_status_is_lost_or_glued(tmp_path: Path) -> None:
             wall_clock_s=30,
             limits=limits,
             on_status=lambda text, _progress: told.append(text),
+            on_started=started,
         ) as run:
             assert run.returned.message == "sent", run.returned
-    assert told == [*(f"status {number}" for number in range(2000)), "x" * 4096, '{"no": "text"}', "café\nlast"]
+    assert told == [
+        "started",
+        *(f"status {number}" for number in range(2000)),
+        "x" * 4096,
+        '{"no": "text"}',
+        "café\nlast",
+    ]

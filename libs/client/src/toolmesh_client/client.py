@@ -19,7 +19,7 @@ from toolmesh_client.payloads import OutgoingPayloads
 from toolmesh_client.request import CallRequest
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
 from toolmesh_client.result import CallResult, load_result
-from toolmesh_client.runner import CallRunner
+from toolmesh_client.runner import CallRunner, Keep
 from toolmesh_client.secrets_box import Secret
 from toolmesh_client.settings import ClientSettings
 from toolmesh_client.token_claims import read_claims
@@ -127,9 +127,11 @@ class Client:
         )
         return await self.run(request, on_status)
 
-    async def run(self, request: CallRequest, on_status: Callable[[Status], None] | None = None) -> CallResult:
-        """Do what `call` does, for a request."""
-        call = await self.start(request)
+    async def run(
+        self, request: CallRequest, on_status: Callable[[Status], None] | None = None, *, keep: Keep | None = None
+    ) -> CallResult:
+        """Do what `call` does, for a request; `keep` as in `start`."""
+        call = await self.start(request, keep=keep)
         try:
             if on_status is not None:
                 async for status in call.statuses():
@@ -138,10 +140,16 @@ class Client:
         finally:
             call.abandon("the caller stopped waiting")
 
-    async def start(self, request: CallRequest) -> Call:
+    async def start(self, request: CallRequest, *, keep: Keep | None = None) -> Call:
         """Queue a call and return its handle; a call of a turn once the turn's earlier calls have ended.
 
         Cancelled while publishing, or with a broker that doesn't answer, it takes care that the call never runs unseen.
+
+        Args:
+            request: What to call.
+            keep: Awaited with the result before the worker hears that it is safe, and before the handle has it: puts it
+                where a successor of this process finds it. If it raises, the worker stores the result, and the call
+                ends as INTERNAL_ERROR.
 
         Raises:
             ToolNotFoundError, AmbiguousToolError: no worker serves the tool, or several pools do.
@@ -159,7 +167,9 @@ class Client:
         try:
             outgoing = await self._written(checked, payloads, turn)
             self._raise_if_closed()
-            runner = CallRunner(outgoing, checked.entry, payloads, self._broker, self._replies, self._settings, turn)
+            runner = CallRunner(
+                outgoing, checked.entry, payloads, self._broker, self._replies, self._settings, turn, keep
+            )
             self._follow(runner, turn)
         except BaseException:
             turn.gate.release()

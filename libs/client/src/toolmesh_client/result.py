@@ -121,9 +121,11 @@ def local_result(
     )
 
 
-def failed_result(invocation: str, pool: str, tool: str, code: ErrorCode, message: str) -> CallResult:
+def failed_result(
+    invocation: str, pool: str, tool: str, code: ErrorCode, message: str, *, hint: str = ""
+) -> CallResult:
     """Return an error as a caller gets it."""
-    return _call_result(local_result(invocation, tool, code, message), pool, message, msgspec.UNSET)
+    return _call_result(local_result(invocation, tool, code, message, hint=hint), pool, message, msgspec.UNSET)
 
 
 class _Document(msgspec.Struct):

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
 
 from toolmesh_broker.errors import BrokerError, PayloadTooLargeError, QueueFullError
 from toolmesh_broker.ports import Broker, OutgoingInvocation
@@ -17,18 +18,23 @@ from toolmesh_client.settings import ClientSettings
 from toolmesh_client.supervisor import PublishedCall, Supervisor
 from toolmesh_client.turns import Turn
 from toolmesh_client.waiter import Waiter
+from toolmesh_contracts.call_steps import CallStep
 from toolmesh_contracts.envelopes.catalog import CatalogEntry
 from toolmesh_contracts.envelopes.invocation import DirectReply
 from toolmesh_contracts.envelopes.reply import Result, Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.wire import decode
 
-__all__ = ["CallRunner"]
+__all__ = ["CallRunner", "Keep"]
 
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_S: Final = 5.0
 _DIRECT_S: Final = 1.0
 """So long the worker that has a turn's workspace may take to say that it runs the call."""
+
+
+Keep: TypeAlias = Callable[[CallResult], Awaitable[None]]
+"""Puts a result where it outlives this process; only then its worker may forget it."""
 
 
 class CallRunner:
@@ -43,6 +49,7 @@ class CallRunner:
         replies: ReplyListener,
         settings: ClientSettings,
         turn: Turn,
+        keep: Keep | None = None,
     ) -> None:
         self._outgoing = outgoing
         self._payloads = payloads
@@ -50,6 +57,7 @@ class CallRunner:
         self._replies = replies
         self._settings = settings
         self._turn = turn
+        self._keep = keep
         self._direct_to = turn.worker
         self._sent = False
         self._waiter = Waiter(status_capacity=settings.status_capacity)
@@ -99,6 +107,7 @@ class CallRunner:
     async def _follow(self) -> None:
         # First the waiter, then the publish: a worker may answer before the publish is acknowledged.
         async with self._replies.expect(self.call.pool, self.call.invocation) as pending, task_scope() as group:
+            await self._observe(CallStep.WAITER_REGISTERED)
             publishing = group.create_task(self._publish())
             others = [group.create_task(task) for task in (self._listen(pending), self.supervisor.run())]
             result = await self._waiter.wait()
@@ -109,13 +118,37 @@ class CallRunner:
 
     async def _hand_over(self, result: Result) -> None:
         loaded = await self._load(result)
+        await self._observe(CallStep.RESULT_RECEIVED)
         self._turn.ended(loaded)
+        if not await self._kept(loaded):
+            return
         self.call.finish(loaded)
+        await self._observe(CallStep.HANDED_OVER)
         # Only now: a confirmed result is in no other place any more.
         if self._received is not None:
             with contextlib.suppress(BrokerError):
                 await self._received.confirm()
+            await self._observe(CallStep.CONFIRMED)
         await self._forget_payload(result)
+
+    async def _kept(self, result: CallResult) -> bool:
+        """Have the caller keep the result; one that could not be kept stays with its worker, which stores it."""
+        if self._keep is None:
+            return True
+        try:
+            await self._keep(result)
+        except Exception as error:  # noqa: BLE001 - the caller's own code: whatever fails in it, the result is not safe
+            call = self.call
+            _log.warning("the result of call %s was not kept: %r", call.invocation, error)
+            message = f"{call.tool!r} has ended, but its result could not be kept: {error}"
+            hint = f"`toolmesh result {call.invocation}` shows it, for a day after the call's deadline"
+            code = ErrorCode.INTERNAL_ERROR
+            call.finish(failed_result(call.invocation, call.pool, call.tool, code, message, hint=hint))
+            return False
+        return True
+
+    async def _observe(self, step: CallStep) -> None:
+        await self._settings.observer(step, self.call.invocation)
 
     async def _leave_queue(self, publishing: asyncio.Task[None]) -> None:
         """Withdraw a call that also went to the queue because the turn's worker was slow to say that it runs it."""
@@ -152,6 +185,7 @@ class CallRunner:
             self.supervisor.cancel("it is unknown whether the call was queued")
             self._tell_queued(error)
         else:
+            await self._observe(CallStep.PUBLISHED)
             self._tell_queued(None)
 
     async def _taken_by_the_turns_worker(self) -> bool:

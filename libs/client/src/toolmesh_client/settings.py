@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_client.tokens import TokenSource
+from toolmesh_contracts.call_steps import CallObserver, observe_nothing
 from toolmesh_identity.keys import SealingPublicKey, SigningKey
 
 __all__ = ["ClientSettings", "Patience"]
@@ -53,6 +54,8 @@ class ClientSettings:
     """Largest result document that is loaded into memory."""
     shared: bool = False
     """Whether other processes may use the same id: then replies are heard call by call."""
+    observer: CallObserver = observe_nothing
+    """Awaited at the executor's steps of each call."""
 
     @property
     def namespace(self) -> str:

@@ -19,6 +19,7 @@ from toolmesh_broker.ledger import Ledger
 from toolmesh_broker.ports import Broker
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_broker.task_scope import task_scope
+from toolmesh_contracts.call_steps import CallObserver, observe_nothing
 from toolmesh_contracts.envelopes.catalog import Heartbeat
 from toolmesh_contracts.names import token
 from toolmesh_contracts.worker_config import WorkerConfig
@@ -56,13 +57,16 @@ _MAX_PROBLEMS: Final = 100
 _MEMORY_PER_SLOT: Final = 256 * 1024 * 1024
 
 
-async def run_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> None:
+async def run_worker(
+    config: WorkerConfig, folder: Path, redactor: Redactor, observer: CallObserver = observe_nothing
+) -> None:
     """Run a worker until SIGTERM or SIGINT; then drain.
 
     Args:
         config: The worker's configuration.
         folder: Where its relative file names start.
         redactor: Knows the secrets that logs must not show.
+        observer: Awaited at the worker's steps of each call.
 
     Raises:
         ConfigError, BrokerError, SandboxError, KeyFileError, HealthServerError: it can't start, or lost its broker.
@@ -72,7 +76,7 @@ async def run_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     try:
-        async with running_worker(config, folder, redactor) as worker:
+        async with running_worker(config, folder, redactor, observer) as worker:
             await worker.run(stop)
         _log.info("stopped")
     finally:
@@ -81,7 +85,9 @@ async def run_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> 
 
 
 @asynccontextmanager
-async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor) -> AsyncIterator[Worker]:
+async def running_worker(
+    config: WorkerConfig, folder: Path, redactor: Redactor, observer: CallObserver = observe_nothing
+) -> AsyncIterator[Worker]:
     """Connect, read the toolsets, announce them, and hand out a worker that is ready to pull."""
     name = config.worker_id or token(f"{platform.node()}-{os.getpid()}").replace("=", "-")
     identity = WorkerIdentity(config.pool, name).name
@@ -106,7 +112,7 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
         broker = await stack.enter_async_context(connect(connection))
         group = await stack.enter_async_context(task_scope())
         turns = await stack.enter_async_context(turn_workspaces(backend, broker.payloads(config.pool)))
-        worker = _worker(config, name, broker, verifier, discovery, turns, metrics, redactor)
+        worker = _worker(config, name, broker, verifier, discovery, turns, metrics, redactor, observer)
         publisher = CatalogPublisher(broker)
         await stack.enter_async_context(publisher.running())
         updates = ToolsetUpdates(
@@ -122,10 +128,8 @@ async def running_worker(config: WorkerConfig, folder: Path, redactor: Redactor)
         describer = Describer(
             worker=name, verifier=verifier, discovery=discovery, confinement=discovery.confinement, redactor=redactor
         )
-        questions = broker.subscribe(
-            broker.subjects.describe_pool(config.pool), describer.answer, queue="describe", concurrency=2
-        )
-        await stack.enter_async_context(questions)
+        asked = broker.subjects.describe_pool(config.pool)
+        await stack.enter_async_context(broker.subscribe(asked, describer.answer, queue="describe", concurrency=2))
         await publisher.published()
         health = await stack.enter_async_context(
             serve_health(
@@ -178,6 +182,7 @@ def _worker(
     turns: TurnWorkspaces,
     metrics: WorkerMetrics,
     redactor: Redactor,
+    observer: CallObserver,
 ) -> Worker:
     calls = RunningCalls()
     slots = _slots() if config.concurrency == "auto" else config.concurrency
@@ -188,7 +193,7 @@ def _worker(
         verifier=verifier,
         discovery=discovery,
         ledger=Ledger(broker),
-        settlement=Settlement(broker, name, metrics),
+        settlement=Settlement(broker, name, metrics, observer),
         tool_calls=ToolCalls(
             worker=name,
             broker=broker,
@@ -198,11 +203,13 @@ def _worker(
             redactor=redactor,
             metrics=metrics,
             declared=DeclaredCommands(discovery.confinement.backend, turns, config.services),
+            observer=observer,
         ),
         calls=calls,
         metrics=metrics,
         lease_s=config.lease_seconds,
         renew_s=_RENEW_S,
+        observer=observer,
     )
     worker = Worker(
         name=name,

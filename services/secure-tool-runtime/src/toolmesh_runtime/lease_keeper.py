@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ class LeaseKeeper:
     """Renews until cancelled.
 
     Attributes:
+        on_renewed: Awaited after each renewal.
         settling: The tool has ended: a lost lease no longer matters, because the first result wins.
     """
 
@@ -27,6 +29,7 @@ class LeaseKeeper:
     delivery: Delivery
     lease_s: float
     renew_s: float
+    on_renewed: Callable[[], Awaitable[None]]
     settling: bool = False
 
     async def keep(self) -> None:
@@ -54,3 +57,5 @@ class LeaseKeeper:
                 raise
             except (BrokerError, TimeoutError) as error:
                 _log.warning("lease not renewed", reason=str(error) or "no answer in time")
+            else:
+                await self.on_renewed()

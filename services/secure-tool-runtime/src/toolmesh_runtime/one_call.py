@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from toolmesh_broker.dead_letters import bury
@@ -11,10 +12,12 @@ from toolmesh_broker.errors import BrokerError, LeaseLostError
 from toolmesh_broker.ledger import Claim, ClaimState, Lease, Ledger
 from toolmesh_broker.ports import Broker, Delivery
 from toolmesh_broker.reply_sender import ReplySender, replying
+from toolmesh_contracts.call_steps import CallObserver, CallStep, observe_nothing
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.ledger import LedgerEntry
 from toolmesh_contracts.envelopes.reply import Result
 from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.headers import MESSAGE_ID
 from toolmesh_runtime.admission import AdmittedCall, CallRefusedError, Verifier, require_scopes
 from toolmesh_runtime.direct_delivery import DirectDelivery
 from toolmesh_runtime.handed_back import HandedBack
@@ -55,6 +58,7 @@ class CallHandler:
     lease_s: float
     renew_s: float
     handed_back: HandedBack = field(default_factory=HandedBack)
+    observer: CallObserver = observe_nothing
 
     async def handle(self, delivery: Delivery) -> None:
         """Settle one delivery, or leave it to come again.
@@ -62,11 +66,13 @@ class CallHandler:
         An unreachable broker is no error: the call comes again, to this worker or another.
         """
         started = time.monotonic()
+        await self.observer(CallStep.PULLED, delivery.headers.get(MESSAGE_ID, ""))
         try:
             call = self.verifier.admit(delivery, time.time())
         except CallRefusedError as refusal:
             await self._refuse(delivery, refusal)
             return
+        await self.observer(CallStep.ADMITTED, call.invocation.id)
         with tracing.bound(tracing.child(call.headers.traceparent)):
             try:
                 await self._admitted(delivery, call)
@@ -168,9 +174,11 @@ class CallHandler:
         secrets: tuple[str, ...],
     ) -> None:
         invocation = call.invocation
+        await self.observer(CallStep.TAKEN, invocation.id)
         if isinstance(delivery, DirectDelivery):
             await delivery.taken()
-        keeper = LeaseKeeper(lease, delivery, self.lease_s, self.renew_s)
+        renewed = partial(self.observer, CallStep.RENEWED, invocation.id)
+        keeper = LeaseKeeper(lease, delivery, self.lease_s, self.renew_s, renewed)
         replies = replying(
             self.broker,
             pool=invocation.pool,
@@ -187,6 +195,7 @@ class CallHandler:
                     running.attach(task)
                     result = await self._ended(task, running, invocation, lease.attempt)
                     keeper.settling = True
+                    await self.observer(CallStep.ENDED, invocation.id)
                     await self._settle(delivery, invocation, result, sender)
                     keeping.cancel()
             except* LeaseLostError as lost:

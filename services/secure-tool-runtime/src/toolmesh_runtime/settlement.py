@@ -18,6 +18,7 @@ from toolmesh_broker.errors import (
 from toolmesh_broker.ports import Broker, Delivery
 from toolmesh_broker.reply_sender import ReplySender
 from toolmesh_broker.results import StoredResults
+from toolmesh_contracts.call_steps import CallObserver, CallStep, observe_nothing
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.reply import Result
 from toolmesh_runtime.metrics import WorkerMetrics
@@ -37,11 +38,14 @@ _PASSING: Final = (BrokerUnreachableError, BrokerTimeoutError, NoRespondersError
 class Settlement:
     """Delivers results; remembers the calls it has settled, in case an acknowledgement is lost."""
 
-    def __init__(self, broker: Broker, worker: str, metrics: WorkerMetrics) -> None:
+    def __init__(
+        self, broker: Broker, worker: str, metrics: WorkerMetrics, observer: CallObserver = observe_nothing
+    ) -> None:
         self._broker = broker
         self._worker = worker
         self._results = StoredResults(broker)
         self._metrics = metrics
+        self._observer = observer
         self._settled: OrderedDict[str, None] = OrderedDict()
 
     async def is_settled(self, invocation: Invocation) -> bool:
@@ -80,16 +84,19 @@ class Settlement:
         # Without an acknowledgement the call comes again, and is known to be settled.
         with contextlib.suppress(BrokerError):
             await _persistently(acknowledge, tries=_ACK_TRIES)
+            await self._observer(CallStep.ACKED, invocation.id)
 
     async def deliver(self, invocation: Invocation, result: Result, sender: ReplySender) -> None:
         """Have the executor confirm a result, or store it; goes on trying while the broker is away."""
 
         async def confirm_or_store() -> None:
             if await sender.result(result, timeout_s=_CONFIRM_S):
+                await self._observer(CallStep.RESULT_CONFIRMED, invocation.id)
                 return
             first = await self._results.store(invocation.pool, result, deadline_ms=invocation.deadline_ms)
             self._metrics.stored.inc()
             _log.info("result stored, nobody confirmed it", invocation=invocation.id, first=first)
+            await self._observer(CallStep.RESULT_STORED, invocation.id)
 
         await _persistently(confirm_or_store)
 

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from toolmesh_broker.ledger import KEPT_AFTER_DEADLINE_S
 from toolmesh_broker.ports import Broker, PayloadStore
 from toolmesh_broker.reply_sender import ReplySender
 from toolmesh_broker.ttl import seconds_until
+from toolmesh_contracts.call_steps import CallObserver, CallStep, observe_nothing
 from toolmesh_contracts.envelopes.invocation import Invocation
 from toolmesh_contracts.envelopes.reply import Result, StatusState
 from toolmesh_contracts.errors import ErrorCode, MalformedMessageError, ToolmeshError
@@ -68,6 +70,7 @@ class ToolCalls:
     """Carries questions to the model; None: tools can't ask one."""
     declared: DeclaredCommands | None = None
     """Runs declared tools; None: there are none."""
+    observer: CallObserver = observe_nothing
 
     async def run(
         self,
@@ -154,6 +157,7 @@ class ToolCalls:
             wall_clock_s=wall_clock_s,
             limits=self._run_limits(),
             on_status=lambda text, progress: sender.status(StatusState.PROGRESS, hide.exact(text), progress),
+            on_started=partial(self.observer, CallStep.RUNNING, invocation.id),
             secrets=secrets,
             ask_model=None if model is None else model.ask,
         ) as run:
@@ -176,7 +180,8 @@ class ToolCalls:
         own_limit_s = _own_limit_s(tool, invocation)
         wall_clock_s = min(own_limit_s, max(0.1, seconds_until(invocation.deadline_ms)))
         sender.status(StatusState.STARTED)
-        async with self.declared.run(tool, invocation, arguments, wall_clock_s) as run:
+        on_started = partial(self.observer, CallStep.RUNNING, invocation.id)
+        async with self.declared.run(tool, invocation, arguments, wall_clock_s, on_started) as run:
             result = await self._result(invocation, tool, run.finished, (), attempt)
         error = result.error
         if error is not None and error.code is ErrorCode.SANDBOX_TIMEOUT and wall_clock_s < own_limit_s:

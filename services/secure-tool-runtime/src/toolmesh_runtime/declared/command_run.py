@@ -19,7 +19,7 @@ from toolmesh_runtime.declared.declared_tool import DeclaredTool
 from toolmesh_runtime.declared.turn_workspaces import TurnWorkspaces
 from toolmesh_runtime.process.cut_files import whole_files
 from toolmesh_runtime.process.output_files import FileOutput, SortedOutputs, guess_mime_type
-from toolmesh_runtime.process.tool_run import FinishedRun
+from toolmesh_runtime.process.tool_run import FinishedRun, OnStarted
 from toolmesh_sandbox.backend import Backend
 from toolmesh_sandbox.outputs import Collected, OutputFile, OutputLimits, collect
 from toolmesh_sandbox.policy import Policy
@@ -74,7 +74,7 @@ class DeclaredCommands:
 
     @asynccontextmanager
     async def run(
-        self, tool: DeclaredTool, invocation: Invocation, arguments: bytes, wall_clock_s: float
+        self, tool: DeclaredTool, invocation: Invocation, arguments: bytes, wall_clock_s: float, on_started: OnStarted
     ) -> AsyncIterator[CommandRun]:
         """Run a tool once.
 
@@ -83,6 +83,7 @@ class DeclaredCommands:
             invocation: The call.
             arguments: The model's arguments as they came.
             wall_clock_s: Seconds after which everything is killed.
+            on_started: Awaited once the command has started, or the request to a service is about to.
 
         Raises:
             RefusedArgumentsError: the arguments can't be taken; nothing was started.
@@ -91,12 +92,13 @@ class DeclaredCommands:
             SandboxError: the sandbox can't be had.
         """
         if tool.settings.service is not None:
+            await on_started()
             yield await self._served(tool, tool.settings.service, invocation, arguments, wall_clock_s)
             return
         call = await asyncio.to_thread(_prepared, tool, arguments)
         policy = self._policy(tool, wall_clock_s)
         async with self.turns.of(invocation, policy) as used:
-            ended = await self._ended(tool, call, policy, used.workspace)
+            ended = await self._ended(tool, call, policy, used.workspace, on_started)
             returned = await asyncio.to_thread(command_return, ended, tool.output_chars, wall_clock_s)
             with await asyncio.to_thread(collect, used.workspace.outbox, _OUTBOX_LIMITS) as collected:
                 await self.turns.save(used, invocation, policy)
@@ -125,7 +127,9 @@ class DeclaredCommands:
         usage = Usage(wall_ms=max(1, round((time.monotonic() - began) * 1000)), cpu_ms=0, peak_memory_bytes=0)
         return CommandRun(FinishedRun(returned, SortedOutputs((), (), ()), {}, usage, b""), None)
 
-    async def _ended(self, tool: DeclaredTool, call: _Call, policy: Policy, workspace: Workspace) -> Exit:
+    async def _ended(
+        self, tool: DeclaredTool, call: _Call, policy: Policy, workspace: Workspace, on_started: OnStarted
+    ) -> Exit:
         inside = self.backend.inside(workspace)
         environment = {
             "PATH": PATH,
@@ -137,6 +141,7 @@ class DeclaredCommands:
         started = replace(policy, folder=tool.workdir or inside)
         argv = (*_ONE_PIPE, *call.argv)
         async with self.backend.start(argv, environment, started, workspace, call.stdin) as process:
+            await on_started()
             return await process.wait()
 
     @staticmethod

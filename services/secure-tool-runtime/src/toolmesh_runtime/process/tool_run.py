@@ -36,7 +36,10 @@ from toolmesh_sandbox.policy import Policy
 from toolmesh_sandbox.process import Exit, SandboxProcess, Usage
 from toolmesh_sandbox.workspaces import Workspace
 
-__all__ = ["STOP_GRACE_S", "FinishedRun", "Prepare", "RunLimits", "run_tool"]
+__all__ = ["STOP_GRACE_S", "FinishedRun", "OnStarted", "Prepare", "RunLimits", "run_tool"]
+
+OnStarted = Callable[[], Awaitable[None]]
+"""Awaited once the tool's process has started; it runs on meanwhile."""
 
 Prepare = Callable[[Workspace, CallFolder], Awaitable[RunnerArgs]]
 """Puts the input files into a fresh workspace, and returns what to write into the arguments file."""
@@ -79,6 +82,7 @@ async def run_tool(
     wall_clock_s: float,
     limits: RunLimits,
     on_status: OnStatus,
+    on_started: OnStarted,
     ask_model: AskModel | None = None,
     secrets: tuple[str, ...] = (),
 ) -> AsyncIterator[FinishedRun]:
@@ -94,6 +98,7 @@ async def run_tool(
         wall_clock_s: Seconds after which it is stopped.
         limits: Sizes of what it may leave.
         on_status: Takes its statuses, without the machine's paths.
+        on_started: Awaited once its process has started.
         ask_model: Answers its questions to the model; None if it may not ask.
         secrets: Texts that it was given and that nothing it says may repeat, names of files included, but no content.
 
@@ -115,14 +120,12 @@ async def run_tool(
                 lambda text, progress: on_status(hider.text(text), progress),
             )
             stack.enter_context(statuses)
-            descriptor = None
-            if ask_model is not None:
-                descriptor, policy = await _serve_model(stack, program, workspace, folder, ask_model)
-                program = replace(program, policy=policy)
+            descriptor, policy = await _serve_model(stack, program, workspace, folder, ask_model)
+            program = replace(program, policy=policy)
             killed_after_s = wall_clock_s + STOP_GRACE_S + _KILL_MARGIN_S
-            command = (str(folder.runner_args),)
-            started = confinement.start(program, command, workspace, killed_after_s, descriptor)
+            started = confinement.start(program, (str(folder.runner_args),), workspace, killed_after_s, descriptor)
             process = await stack.enter_async_context(started)
+            await on_started()
             ended = await _ended(process, workspace.host / folder.result_file.name, wall_clock_s)
         result = await asyncio.to_thread(_read_result, workspace.host, folder.result_file.name, limits.result_bytes)
         returned = await asyncio.to_thread(interpret, ended, result, wall_clock_s)
@@ -134,9 +137,11 @@ async def run_tool(
 
 
 async def _serve_model(
-    stack: AsyncExitStack, program: ToolProgram, workspace: Workspace, folder: CallFolder, ask: AskModel
+    stack: AsyncExitStack, program: ToolProgram, workspace: Workspace, folder: CallFolder, ask: AskModel | None
 ) -> tuple[int | None, Policy]:
     """Answer the tool's questions until the stack ends; returns the descriptor to hand over, and the policy for it."""
+    if ask is None:
+        return None, program.policy
     if program.takes_descriptor:
         return await stack.enter_async_context(model_descriptor(ask)), program.policy
     await stack.enter_async_context(model_socket(workspace, folder.model_socket.name, ask))
