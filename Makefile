@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model fairness durability worker-restarts lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos fairness durability worker-restarts lint schemas cover sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -68,6 +68,9 @@ cases: $(STAMP) ## Run the cases of CASES=FOLDER, a folder of examples kept outs
 protocol-model: $(STAMP) ## Explore the protocol of one call: kills, losses and delays at every step (EXAMPLES=1000).
 	@PYTHONPATH=. $(PYTHON) tests/protocol/run.py $(EXAMPLES)
 
+chaos: $(STAMP) machines ## Break a mesh of real processes at every step of a call (SECONDS=120, NODES=1 or 3, SEED=n).
+	@$(PYTHON) -m tests.load.chaos --seconds $(or $(SECONDS),120) --nodes $(or $(NODES),1) $(if $(SEED),--seed $(SEED))
+
 fairness: $(STAMP) ## Measure whose turn it is: a full tenant beside others, lanes by weight (QUEUED=100000).
 	@PYTHONPATH=. $(PYTHON) tests/load/fairness.py $(QUEUED)
 
@@ -101,6 +104,6 @@ sam-tools: $(STAMP) ## Run every form of a tool under each release of the publis
 	@PYTHONPATH=. $(PYTHON) tests/load/sam_tools.py
 
 clean: ## Remove what the other targets made.
-	@rm -rf .venv .bootstrap .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .bootstrap .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "clean: ok"
