@@ -34,7 +34,7 @@ async def mesh_of_three(folder: Path, made: Effects) -> AsyncIterator[WorkerMesh
     """Three nodes, everything stored on all of them, and two workers."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(broker_cluster(folder / "cluster", SETTINGS))
-        mesh = await stack.enter_async_context(client_of(cluster, folder, layout=LayoutSettings(replicas=3)))
+        mesh = await stack.enter_async_context(client_of(cluster, folder, layout=LayoutSettings.on_servers(3)))
         for name in WORKERS:
             worker = worker_process(mesh, [made.toolset], name, lease_seconds=15, **IN_THE_OPEN)
             await stack.enter_async_context(worker)

@@ -76,7 +76,7 @@ async def test_calls_go_on_beside_a_node_whose_disk_is_full(tmp_path: Path) -> N
         settings = ClusterSettings(identities=IDENTITIES, places=places)
         async with (
             broker_cluster(tmp_path / "cluster", settings) as cluster,
-            client_of(cluster, tmp_path, layout=LayoutSettings(replicas=3)) as mesh,
+            client_of(cluster, tmp_path, layout=LayoutSettings.on_servers(3)) as mesh,
             worker_process(mesh, [made.toolset], lease_seconds=15, **IN_THE_OPEN),
             made.callers(mesh.client, 4),
         ):

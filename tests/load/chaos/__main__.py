@@ -17,15 +17,14 @@ from tests.load.chaos.coverage import Coverage, Dies
 from tests.load.chaos.director import direct
 from tests.load.chaos.figures import figures_of, summary
 from tests.load.chaos.report import write_report
-from tests.load.chaos.stage import Cast, lease_seconds, staged
+from tests.load.chaos.stage import Cast, staged
 from tests.load.chaos.verdicts import Verdict, judge
 from tests.load.chaos.workload import TOOLS
 from tests.support.python_commands import ROOT
 
+from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_contracts.call_steps import CallStep
 
-_TWICE_ACK_WAIT_S = 12.0
-_LEASE_S = 6.0
 _REPORT = ROOT / "build" / "chaos"
 _SHOWN = 20
 
@@ -34,8 +33,7 @@ async def run(cast: Cast, seconds: float, seed: int, folder: Path) -> tuple[Verd
     """Do one run and write its report; return the judgement and the figures."""
     async with staged(cast, seed) as stage:
         ending = await direct(stage, seconds, seed)
-    # A longer lease ends later.
-    within_s = _TWICE_ACK_WAIT_S + lease_seconds(cast.nodes) - _LEASE_S
+    within_s = 2 * LayoutSettings.on_servers(cast.nodes).ack_wait_s
     verdict = judge(ending.history, TOOLS, within_s)
     asked = {"seed": seed, "seconds": seconds, **msgspec.to_builtins(cast)}
     figures = figures_of(ending.history, ending.coverage, verdict, settle_s=ending.settle_s, asked=asked)

@@ -108,7 +108,7 @@ async def staged(cast: Cast, seed: int) -> AsyncIterator[Stage]:
             open_world(folder / "broker", NAMESPACE, cast.nodes, identities, (*workers, *executors))
         )
         admin = await stack.enter_async_context(open_connection(world.connection(Provisioner())))
-        layout = LayoutSettings(replicas=cast.nodes)
+        layout = LayoutSettings.on_servers(cast.nodes)
         await stack.enter_async_context(JetStreamBroker(admin).provisioned([POOL], layout))
         orders = _Orders(cast, seed, folder, effects, base / "sandbox", issuer, world)
         yield Stage(

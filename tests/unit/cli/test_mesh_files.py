@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.child_environment import worker_environment
 from toolmesh_cli.mesh_files import client_profile, executor_config, worker_config, write_config
@@ -69,6 +70,8 @@ def test_parts_of_a_cluster_know_all_servers_and_outlast_the_loss_of_one(
     loaded = load_worker_config(write_config(tmp_path, "w", config), {}).model
     assert (loaded.broker.urls, loaded.lease_seconds) == (servers, lease_s)
     assert settings_from(client_profile(options, "c", connection, issuer)).connection.servers == servers
+    # A look at a dead worker's call comes at most a renewal after its lease.
+    assert lease_s + 2 < 2 * LayoutSettings.on_servers(replicas).ack_wait_s
 
 
 def test_the_executors_file_and_the_clients_profile_are_valid(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def _make_private(folder: Path) -> None:
 async def _provisioned(broker: BrokerAccess, options: MeshOptions) -> AsyncIterator[None]:
     async with (
         connect_to_broker(broker.connection(Provisioner())) as connection,
-        connection.provisioned((options.pool,), LayoutSettings(replicas=options.replicas)),
+        connection.provisioned((options.pool,), LayoutSettings.on_servers(options.replicas)),
     ):
         yield
 

@@ -14,6 +14,8 @@ SHARDS_METADATA: Final = "toolmesh.shards"
 _NANOSECONDS: Final = 1_000_000_000
 _MIB: Final = 1024 * 1024
 _DAY_S: Final = 86_400
+_ACK_WAIT_ON_CLUSTER_S: Final = 10.0
+"""Leases are longer there, to outlast the choice of another leader: a dead worker's call is decided in twice this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,11 @@ class LayoutSettings:
     dead_letter_days: int = 30
     dead_letter_bytes: int = 128 * _MIB
     """Of a pool; the oldest go first."""
+
+    @classmethod
+    def on_servers(cls, replicas: int) -> "LayoutSettings":
+        """Return what suits one server, or so many of a cluster."""
+        return cls() if replicas == 1 else cls(replicas=replicas, ack_wait_s=_ACK_WAIT_ON_CLUSTER_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

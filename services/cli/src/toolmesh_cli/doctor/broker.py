@@ -38,7 +38,7 @@ async def check_broker(folder: Path, profile: ClientProfile, state: MeshState) -
     try:
         settings, pools = administrative_access(folder, profile, state.pool, Provisioner())
         found = await inspect(
-            replace(settings, connect_timeout_s=_CONNECT_S), pools, LayoutSettings(replicas=state.replicas)
+            replace(settings, connect_timeout_s=_CONNECT_S), pools, LayoutSettings.on_servers(state.replicas)
         )
     except BrokerError as error:
         return [problem("broker", error.message, error.hint or "see logs/nats-server.log in the data folder")]
