@@ -100,7 +100,7 @@ class Backend(abc.ABC):
             argv: the command, with paths as they are inside.
             env: its whole environment.
             policy: its confinement.
-            workspace: its working directory and the only place, beside /tmp, where it can write.
+            workspace: its working directory and the only place, beside /tmp and /dev/shm, where it can write.
             stdin: its standard input; empty gives /dev/null.
             connection: a descriptor that the command has as number `CONNECTION`; it stays open here.
 

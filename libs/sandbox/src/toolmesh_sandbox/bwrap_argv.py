@@ -7,7 +7,7 @@ from pathlib import Path
 from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.launch import CONNECTION
 from toolmesh_sandbox.memory_folders import OUTBOX, WORK
-from toolmesh_sandbox.policy import OUTBOX_INSIDE, WORKSPACE_INSIDE, Network, Policy
+from toolmesh_sandbox.policy import OUTBOX_INSIDE, SHARED_INSIDE, TMP_INSIDE, WORKSPACE_INSIDE, Network, Policy
 from toolmesh_sandbox.system_view import system_arguments
 from toolmesh_sandbox.workspaces import Workspace
 
@@ -49,8 +49,8 @@ def bwrap_command(argv: Sequence[str], policy: Policy, *, connected: bool = Fals
 def bwrap_options(policy: Policy, env: Mapping[str, str], workspace: Workspace, host: BwrapHost) -> bytes:
     """Everything for `--args`, NUL-separated. The order counts: later mounts lie over earlier ones.
 
-    Nothing is mounted below the workspace, the outbox, /tmp or another mount (`Policy` refuses it), and the root is
-    made read-only last.
+    Nothing is mounted below the workspace, the outbox, /tmp, /dev/shm or another mount (`Policy` refuses it), and the
+    root is made read-only last.
     """
     options = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     if policy.network is Network.NONE:
@@ -60,12 +60,15 @@ def bwrap_options(policy: Policy, env: Mapping[str, str], workspace: Workspace, 
     options += ["--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "tool"]
     options += ["--die-with-parent", "--cap-drop", "ALL"]
     options += system_arguments(policy, host.etc, host.hidden)
-    options += ["--dev", "/dev", "--remount-ro", "/dev"]
+    options += ["--dev", "/dev"]
+    if policy.shared_memory:
+        options += _own_folder(SHARED_INSIDE, policy.limits.shared_bytes)
+    options += ["--remount-ro", "/dev"]
     options += _proc(host.level)
     for mount in policy.mounts:
         options += ["--ro-bind" if mount.read_only else "--bind", str(mount.source), str(mount.target)]
     if policy.tmp:
-        options += ["--perms", "1777", "--size", str(policy.limits.disk_bytes), "--tmpfs", "/tmp"]  # noqa: S108
+        options += _own_folder(TMP_INSIDE, policy.limits.disk_bytes)
     if workspace.memory is None:
         options += ["--bind", str(workspace.host), str(WORKSPACE_INSIDE)]
     else:
@@ -75,6 +78,15 @@ def bwrap_options(policy: Policy, env: Mapping[str, str], workspace: Workspace, 
     for name, value in env.items():
         options += ["--setenv", name, value]
     return b"".join(option.encode(errors="surrogateescape") + b"\0" for option in options)
+
+
+def own_folders(policy: Policy) -> tuple[str, ...]:
+    """The folders in memory that bubblewrap makes for a command; their number of files it can't limit."""
+    return (*([TMP_INSIDE] if policy.tmp else []), *([SHARED_INSIDE] if policy.shared_memory else []))
+
+
+def _own_folder(path: str, size: int) -> list[str]:
+    return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
 def _proc(level: Level) -> list[str]:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePosixPath
 
 from toolmesh_sandbox.backend import Backend, filter_rules
-from toolmesh_sandbox.bwrap_argv import BwrapHost, bwrap_command, bwrap_options
+from toolmesh_sandbox.bwrap_argv import BwrapHost, bwrap_command, bwrap_options, own_folders
 from toolmesh_sandbox.errors import PolicyInvalidError
 from toolmesh_sandbox.launch import Launch
 from toolmesh_sandbox.limits import affordable
@@ -84,6 +84,7 @@ class BwrapBackend(Backend):
             disk="" if workspace.memory is not None else str(workspace.host),
             disk_bytes=policy.limits.workspace_bytes,
             disk_files=policy.limits.disk_files,
+            tmpfs=own_folders(policy),
             scoped=policy.unix_sockets and policy.network is Network.HOST,
         )
         return launch, (bwrap_options(policy, env, workspace, self.host), assemble(filter_rules(policy)))

@@ -23,6 +23,11 @@ class Identities:
         self._next = 0
         self._locks = subfolder(base, "uids", 0o700) if os.getuid() == 0 else None
 
+    @property
+    def most(self) -> int | None:
+        """How many can be lent at a time; None when the worker can't change its own."""
+        return None if self._locks is None else self._count
+
     @contextmanager
     def lease(self) -> Iterator[int | None]:
         """A uid (and gid of the same number) for one call, or None when the worker can't change its own.

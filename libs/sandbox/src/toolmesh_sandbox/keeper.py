@@ -22,6 +22,7 @@ from toolmesh_sandbox.execution import execute
 from toolmesh_sandbox.kernel_calls import PR_SET_CHILD_SUBREAPER, prctl
 from toolmesh_sandbox.launch import Launch, Report
 from toolmesh_sandbox.memory_watch import exceeds
+from toolmesh_sandbox.tmpfs_watch import TmpfsWatch
 
 _LINUX = sys.platform.startswith("linux")
 _RSS_UNIT = 1024 if _LINUX else 1
@@ -50,6 +51,7 @@ class Keeper:
         self._kill_at = float("inf")
         self._look_at = float("inf")
         self._disk = DiskWatch(launch.disk, launch.disk_bytes, launch.disk_files) if launch.disk else None
+        self._tmpfs = TmpfsWatch(launch.tmpfs, launch.disk_files, launch.uid)
 
     def run(self) -> Report:
         """Start, watch, end and wait for the tree. Blocks; needs the main thread, for SIGCHLD."""
@@ -117,7 +119,8 @@ class Keeper:
                 break
             if self._term_pending:
                 self._terminate()
-            look_at = min(self._look_at, self._disk.look_at if self._disk is not None else self._look_at)
+            look_at = min(self._look_at, self._tmpfs.look_at)
+            look_at = min(look_at, self._disk.look_at) if self._disk is not None else look_at
             wait_s = min(times_out_at, self._kill_at, look_at) - now
             for source, _event in poll.poll(
                 max(0, min(wait_s, _TERM_RETRY_S if self._term_pending else 3600)) * 1000 + 1
@@ -145,12 +148,15 @@ class Keeper:
         if now < self._look_at:
             return False
         self._look_at = now + _MEMORY_LOOK_S
-        self._report.out_of_memory = exceeds(os.getpid(), self._launch.memory_bytes)
+        in_files = self._tmpfs.held_bytes(self._main)
+        self._report.out_of_memory = exceeds(os.getpid(), self._launch.memory_bytes, in_files)
         return self._report.out_of_memory
 
     def _over_disk(self, now: float) -> bool:
-        self._report.out_of_disk = self._disk is not None and now >= self._disk.look_at and self._disk.exceeded()
-        return self._report.out_of_disk
+        filled = self._disk is not None and now >= self._disk.look_at and self._disk.exceeded()
+        filled = filled or (now >= self._tmpfs.look_at and self._tmpfs.exceeded(self._main))
+        self._report.out_of_disk = filled
+        return filled
 
     def _end(self, wake: int) -> int:
         """Kill what is left and wait for all of it; returns how many processes withstood."""
@@ -167,6 +173,7 @@ class Keeper:
     def _account(self) -> None:
         """Put together what is known once nothing runs any more."""
         self._report.cpu_ms = round(self._cpu_s * 1000)
+        self._tmpfs.close()
         if self._start is not None:
             while self._hear():
                 pass

@@ -29,7 +29,8 @@ class Launch:
         cgroup: folder below which the call gets a memory cgroup; empty where that does not work.
         disk: workspace on the host that is measured; empty for none.
         disk_bytes: what the command may add to it; beyond that it is killed.
-        disk_files: files and folders that it may add.
+        disk_files: files and folders that it may add, and that each folder of `tmpfs` may hold.
+        tmpfs: folders in memory that bubblewrap makes for the command, as paths inside.
         scoped: keep the command from abstract sockets of the host, where the kernel can.
         writable: folders below which alone a command that is not bwrap may change anything, where the kernel can keep
             it to that; empty for no such limit.
@@ -51,6 +52,7 @@ class Launch:
     disk: str = ""
     disk_bytes: int = 0
     disk_files: int = 0
+    tmpfs: tuple[str, ...] = ()
     scoped: bool = False
     writable: tuple[str, ...] = ()
     filter: str = ""
@@ -65,6 +67,7 @@ class Launch:
         fields: dict[str, Any] = json.loads(data)
         fields["argv"] = tuple(fields["argv"])
         fields["writable"] = tuple(fields["writable"])
+        fields["tmpfs"] = tuple(fields["tmpfs"])
         fields["rlimits"] = tuple(Rlimit(*limit) for limit in fields["rlimits"])
         return cls(**fields)
 

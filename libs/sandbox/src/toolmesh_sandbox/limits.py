@@ -56,7 +56,9 @@ class Limits:
             otherwise by looking at the processes' resident memory every 50 ms. What goes beyond is killed.
         data_bytes: private writable memory of each process, stacks of threads included (RLIMIT_DATA): a second net.
         disk_bytes: size of a workspace in memory, of its outbox, and of /tmp, each by itself.
-        disk_files: files and folders in a workspace, and in an outbox in memory.
+        shared_bytes: size of /dev/shm. What is there counts as memory of the sandbox, mapped or not.
+        disk_files: files and folders in a workspace, in an outbox in memory, in /tmp and in /dev/shm, each by itself.
+            In the last two they are counted ten times a second; what goes beyond is killed.
         workspace_bytes: what a call may add to a workspace on the host, looked at about ten times a second. What goes
             beyond it, or beyond `disk_files`, is killed.
         nice: CPU priority, 0 (the worker's) to 19 (lowest).
@@ -72,6 +74,7 @@ class Limits:
     memory_bytes: int
     data_bytes: int
     disk_bytes: int
+    shared_bytes: int
     disk_files: int
     workspace_bytes: int
     nice: int

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from toolmesh_sandbox.process_tree import descendants
 
@@ -9,14 +10,30 @@ _PROC = Path("/proc")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def exceeds(pid: int, limit: int) -> bool:
+def exceeds(pid: int, limit: int, in_files: int = 0) -> bool:
     """Whether everything below a process holds more than so many bytes.
 
     Resident memory counts what processes share once for each of them, so a tree over the limit is counted again with
     shared pages divided among those that share them, which is slower.
+
+    Args:
+        pid: the process.
+        limit: bytes.
+        in_files: bytes in files in memory, of which what is mapped is part of the processes' memory, too.
     """
     tree = list(descendants(pid))
-    return sum(map(_resident, tree)) > limit and sum(map(_proportional, tree)) > limit
+    if sum(map(_resident, tree)) + in_files <= limit:
+        return False
+    parts = [_proportional(process) for process in tree]
+    unmapped = max(0, in_files - sum(part.shared for part in parts))
+    return sum(part.all for part in parts) + unmapped > limit
+
+
+class _Part(NamedTuple):
+    """One process's part of the memory: all of it, and what of that is files in memory or shared without a file."""
+
+    all: int
+    shared: int
 
 
 def _resident(pid: int) -> int:
@@ -26,12 +43,12 @@ def _resident(pid: int) -> int:
         return 0
 
 
-def _proportional(pid: int) -> int:
+def _proportional(pid: int) -> _Part:
     try:
-        text = (_PROC / str(pid) / "smaps_rollup").read_text()
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0
+        return _Part(0, 0)
     except OSError:
-        return _resident(pid)  # not ours to read, as a process that made itself undumpable
-    line = next((line for line in text.splitlines() if line.startswith("Pss:")), "")
-    return int(line.split()[1]) * 1024 if line else 0
+        return _Part(_resident(pid), 0)  # not ours to read, as a process that made itself undumpable
+    counts = {name: int(value.split()[0]) * 1024 for name, _, value in (line.partition(":") for line in lines[1:])}
+    return _Part(counts.get("Pss", 0), counts.get("Pss_Shmem", 0))

@@ -11,6 +11,9 @@ WORKSPACE_INSIDE = PurePosixPath("/work")
 OUTBOX_INSIDE = PurePosixPath("/outbox")
 """Where a workspace in memory has its outbox: beside it, because nothing may be mounted below what a tool can write."""
 DATA_INSIDE = PurePosixPath("/data")
+TMP_INSIDE = "/tmp"  # noqa: S108 - of the sandbox's own
+SHARED_INSIDE = "/dev/shm"  # noqa: S108 - of the sandbox's own
+"""Where the C library keeps POSIX shared memory and semaphores."""
 
 # What bwrap itself makes, shows or lets a tool write: no mount may land on, below or above these.
 _TAKEN = tuple(
@@ -18,7 +21,7 @@ _TAKEN = tuple(
     for name in (
         WORKSPACE_INSIDE,
         OUTBOX_INSIDE,
-        *("/tmp", "/dev", "/proc", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),  # noqa: S108
+        *(TMP_INSIDE, "/dev", "/proc", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
         *("/var", "/run"),
     )
 )
@@ -81,7 +84,8 @@ class Policy:
         stderr_bytes: the same for standard error.
         storage: where its workspace lies.
         sessions: the command may make sessions and process groups.
-        shared_memory: it may use System V and POSIX shared memory, semaphores and message queues.
+        shared_memory: it may use System V and POSIX shared memory, semaphores and message queues; under bubblewrap
+            those of this call alone, with a /dev/shm of its own.
         unix_sockets: it may connect to a socket file that was put into its workspace. Where the network is the host's,
             a kernel with Landlock 6 (Linux 6.12) keeps it from the host's abstract sockets.
         tmp: it may write to a /tmp of its own.

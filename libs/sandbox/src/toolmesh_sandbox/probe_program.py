@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import errno
 import json
+import mmap
 import os
 import resource
 import signal
@@ -32,6 +33,7 @@ _CALLS: tuple[tuple[str, int, int, tuple[int | bytes, ...]], ...] = (
 _FAMILIES = (socket.AF_UNIX, socket.AF_PACKET, 40, 38, 44)  # AF_VSOCK AF_ALG AF_XDP
 _SHOWN = 300
 _HELD_S = 0.5
+_LITTERED_S = 5
 
 
 def main() -> None:
@@ -110,6 +112,24 @@ def _disk(order: dict[str, Any]) -> str:
         found = os.statvfs(folder)
         if found.f_blocks * found.f_frsize > order["disk_bytes"] or not 0 < found.f_files <= order["disk_files"]:
             return f"{folder} holds {found.f_blocks * found.f_frsize} bytes and {found.f_files} files"
+    return ""
+
+
+def _shared_memory(order: dict[str, Any]) -> str:
+    folder = "/dev/shm"  # noqa: S108 - tried
+    seen = os.listdir(folder)  # noqa: PTH208
+    if seen:
+        return f"{folder} shows what is not this call's: {seen}"
+    found, mode = os.statvfs(folder), os.stat(folder).st_mode & 0o7777  # noqa: PTH116
+    if not 0 < found.f_blocks * found.f_frsize <= order["shared_bytes"]:
+        return f"{folder} holds {found.f_blocks * found.f_frsize} bytes"
+    if mode != 0o1777 or not found.f_flag & os.ST_NOSUID or not found.f_flag & os.ST_NODEV:
+        return f"{folder} has mode {mode:o} and flags {found.f_flag}"
+    # Left behind on purpose: a later call would see it if it did not go with this one.
+    descriptor = os.open(f"{folder}/{order['shared_name']}", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    os.ftruncate(descriptor, mmap.PAGESIZE)
+    with mmap.mmap(descriptor, mmap.PAGESIZE) as segment:
+        segment[0] = 1
     return ""
 
 
@@ -194,6 +214,14 @@ def hog() -> None:
     sys.stdout.write("took it all" if kept else "")
 
 
+def litter() -> None:
+    """Make empty files in a folder, and wait to be stopped for it; says so when nothing did it."""
+    for number in range(int(sys.argv[3])):
+        os.close(os.open(f"{sys.argv[2]}/{number}", os.O_CREAT | os.O_WRONLY, 0o600))
+    time.sleep(_LITTERED_S)
+    sys.stdout.write("made them all")
+
+
 def linger() -> None:
     """Ignore every signal, leave a child behind, and stay."""
     for number in range(1, signal.NSIG):
@@ -215,6 +243,7 @@ _PROMISES: dict[str, Callable[[dict[str, Any]], str]] = {
     "secrets": _secrets,
     "writes": _writes,
     "disk": _disk,
+    "shared memory": _shared_memory,
     "network": _no_network,
     "socket families": _socket_families,
     "privileges": _privileges,
@@ -224,4 +253,4 @@ _PROMISES: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 if __name__ == "__main__":
-    {"hog": hog, "linger": linger}.get(sys.argv[1], main)()
+    {"hog": hog, "litter": litter, "linger": linger}.get(sys.argv[1], main)()

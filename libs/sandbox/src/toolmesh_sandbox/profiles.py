@@ -22,6 +22,7 @@ class Row(NamedTuple):
     memory_mib: int
     data_mib: int
     disk_mib: int
+    shared_mib: int
     disk_files: int
     workspace_mib: int
     nice: int
@@ -39,18 +40,19 @@ class Row(NamedTuple):
             memory_bytes=self.memory_mib * MEBIBYTE,
             data_bytes=self.data_mib * MEBIBYTE,
             disk_bytes=self.disk_mib * MEBIBYTE,
+            shared_bytes=self.shared_mib * MEBIBYTE,
             disk_files=self.disk_files,
             workspace_bytes=self.workspace_mib * MEBIBYTE,
             nice=self.nice,
         )
 
 
-#                      CPU  file  open  proc stack lock  queue      memory data  disk  files    space  nice
+#                      CPU  file  open  proc stack lock  queue      memory data  disk  shm  files    space  nice
 TABLE = {
-    "declared": Row(120, 64, 4096, 128, 8, 64, 0, 1024, 1024, 128, 10_000, 128, 15),
-    "restrictive": Row(60, 64, 128, 32, 8, 64, 819_200, 512, 1024, 64, 16_384, 256, 15),
-    "standard": Row(300, 256, 512, 128, 16, 256, 819_200, 1024, 4096, 64, 65_536, 1024, 10),
-    "permissive": Row(600, 1024, 1024, 512, 32, 1024, 1_638_400, 4096, 16_384, 64, 262_144, 4096, 5),
+    "declared": Row(120, 64, 4096, 128, 8, 64, 0, 1024, 1024, 128, 0, 10_000, 128, 15),
+    "restrictive": Row(60, 64, 128, 32, 8, 64, 819_200, 512, 1024, 64, 128, 16_384, 256, 15),
+    "standard": Row(300, 256, 512, 128, 16, 256, 819_200, 1024, 4096, 64, 256, 65_536, 1024, 10),
+    "permissive": Row(600, 1024, 1024, 512, 32, 1024, 1_638_400, 4096, 16_384, 64, 1024, 262_144, 4096, 5),
 }
 
 PROFILES = {

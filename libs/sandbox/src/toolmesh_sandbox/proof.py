@@ -6,16 +6,17 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from toolmesh_sandbox.backend import Backend
-from toolmesh_sandbox.errors import SandboxUnavailableError
+from toolmesh_sandbox.bwrap_argv import own_folders
+from toolmesh_sandbox.errors import SandboxError, SandboxUnavailableError
 from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.limits import MEBIBYTE, affordable
-from toolmesh_sandbox.policy import Mount, Network, Policy, Storage
+from toolmesh_sandbox.policy import SHARED_INSIDE, TMP_INSIDE, Mount, Network, Policy, Storage
 from toolmesh_sandbox.process import Exit
 from toolmesh_sandbox.self_test_report import ProfileReport, Promise
 from toolmesh_sandbox.settings import Mode
@@ -26,7 +27,11 @@ _PROBE_S = 10.0
 _LINGER_S = 0.3
 _HOG_LIMIT_BYTES = 48 * MEBIBYTE
 _HOG_BYTES = 96 * MEBIBYTE
-_READ_ONLY = ("", "/usr", "/usr/bin", "/etc", "/dev", "/dev/shm", "/proc", "/bin", "/lib", "/var", "/opt")  # noqa: S108 - tried
+_LITTER_LIMIT = 200
+_LITTER = 300
+_AT_ONCE = 4
+"""Sandboxes. Most of them wait most of their time."""
+_READ_ONLY = ("", "/usr", "/usr/bin", "/etc", "/dev", "/proc", "/bin", "/lib", "/var", "/opt")
 _SECRETS = ("/etc/shadow", "/root/.ssh/id_rsa", "/root/.bashrc", "/run/secrets/kubernetes.io/serviceaccount/token")
 _MISSING = {
     "system calls": "seccomp filters (CONFIG_SECCOMP_FILTER)",
@@ -34,6 +39,7 @@ _MISSING = {
     "processes": "pid namespaces (CONFIG_PID_NS) and a fresh /proc",
     "network": "network namespaces (CONFIG_NET_NS)",
     "disk": "tmpfs with size and nr_inodes in user namespaces",
+    "number of files": "a /proc in which the worker sees its tools (mount option hidepid)",
     "memory": "a writable memory cgroup, or a readable /proc",
 }
 
@@ -51,31 +57,31 @@ class SetupFailedError(SandboxUnavailableError):
 
 
 async def prove(backend: Backend, policies: Sequence[Policy], level: Level, base: Path) -> tuple[ProfileReport, ...]:
-    """Attack everything that policies promise under a backend. The limits of time and memory are tried once, for all.
+    """Attack everything that policies promise under a backend, side by side.
 
     Raises:
         SetupFailedError: the sandbox did not start at all.
+        SandboxExhaustedError: every uid is in use.
     """
-    reports: list[ProfileReport] = []
     with ExitStack() as stack:
-        canary = _canary(stack, base)
-        for policy in policies:
-            promises = await _try(backend, policy, level, canary)
-            if not reports:
-                promises += await _try_limits(backend, policy)
-            reports.append(ProfileReport(profile=policy.profile, promises=tuple(promises)))
-    return tuple(reports)
+        prover = _Prover(backend, level, _canary(stack, base))
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {
+                    policy.profile: [group.create_task(attack) for attack in prover.attacks(policy)]
+                    for policy in policies
+                }
+        except* SandboxError as failures:
+            raise _first(failures) from None
+    return tuple(
+        ProfileReport(profile=name, promises=tuple(promise for task in attacks for promise in task.result()))
+        for name, attacks in tasks.items()
+    )
 
 
-async def _try_limits(backend: Backend, policy: Policy) -> list[Promise]:
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_wall_clock(backend, policy))]
-            if backend.mode is not Mode.DIRECT:
-                tasks.append(group.create_task(_memory(backend, policy)))
-    except* SetupFailedError as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+def _first(failures: BaseExceptionGroup[SandboxError]) -> SandboxError:
+    failure = failures.exceptions[0]
+    return _first(failure) if isinstance(failure, BaseExceptionGroup) else failure
 
 
 def _canary(stack: ExitStack, base: Path) -> Canary:
@@ -84,6 +90,10 @@ def _canary(stack: ExitStack, base: Path) -> Canary:
     os.close(descriptor)
     stack.callback(secret.unlink)
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+    shared = Path(SHARED_INSIDE) / secret.name
+    with suppress(OSError):  # a host without shared memory has none to hide
+        shared.touch(mode=0o666)
+        stack.callback(shared.unlink)
     return Canary(secret=secret, port=listener.getsockname()[1])
 
 
@@ -99,34 +109,96 @@ def _promises(backend: Backend, policy: Policy, level: Level) -> list[str]:
         names += ["processes", "secrets", "writes"]
         names += ["network"] if policy.network is Network.NONE else []
         names += ["disk"] if policy.tmp or policy.storage is Storage.MEMORY else []
+        names += ["shared memory"] if policy.shared_memory else []
     return names
 
 
-async def _try(backend: Backend, policy: Policy, level: Level, canary: Canary) -> list[Promise]:
-    names = _promises(backend, policy, level)
-    order: dict[str, Any] = {
-        "promises": names,
-        "names": ["PATH", "LANG", *(["PWD"] if backend.mode is Mode.BWRAP and not policy.exact_environment else [])],
-        "alone": level <= Level.NO_PROC,
-        "host_pids": [os.getpid()],
-        "processes": 3,
-        "secrets": [*_SECRETS, str(canary.secret)],
-        "read_only": [*_READ_ONLY, *(str(mount.target) for mount in policy.mounts if mount.read_only)],
-        "bounded": [*(["/tmp"] if policy.tmp else []), *(["/work", "/outbox"] if _in_memory(policy) else [])],  # noqa: S108
-        "disk_bytes": policy.limits.disk_bytes,
-        "disk_files": policy.limits.disk_files if _in_memory(policy) else 2**63,
-        "port": canary.port,
-        "limits": {limit.name: (limit.soft, limit.hard) for limit in affordable(policy.limits.rlimits())},
-    }
-    ended = await _run(backend, policy.with_wall_clock(_PROBE_S), json.dumps(order))
-    try:
-        found: dict[str, str] = json.loads(ended.stdout)
-    except ValueError:
-        said = ended.stderr.decode(errors="replace").strip()
-        raise SetupFailedError(
-            f"the probe ended with {ended.code=} {ended.signal=} {ended.timed_out=} {said}"
-        ) from None
-    return [_promise(name, found.get(name, "was not tried")) for name in names]
+class _Prover:
+    """Attacks policies under one backend, a few sandboxes at a time."""
+
+    def __init__(self, backend: Backend, level: Level, canary: Canary) -> None:
+        self._backend = backend
+        self._level = level
+        self._canary = canary
+        self._turns = asyncio.Semaphore(min(_AT_ONCE, backend.workspaces.most or _AT_ONCE))
+
+    def attacks(self, policy: Policy) -> list[Coroutine[Any, Any, list[Promise]]]:
+        """Everything that a policy promises, each attack in a sandbox of its own."""
+        attacks = [self._probe(policy), self._wall_clock(policy)]
+        if self._backend.mode is not Mode.DIRECT:
+            attacks.append(self._memory(policy))
+        if self._backend.mode is Mode.BWRAP and own_folders(policy):
+            attacks.append(self._files(policy))
+        return attacks
+
+    async def _probe(self, policy: Policy) -> list[Promise]:
+        names = _promises(self._backend, policy, self._level)
+        order = self._order(policy, names)
+        ended = await self._run(policy.with_wall_clock(_PROBE_S), json.dumps(order))
+        try:
+            found: dict[str, str] = json.loads(ended.stdout)
+        except ValueError:
+            said = ended.stderr.decode(errors="replace").strip()
+            raise SetupFailedError(
+                f"the probe ended with {ended.code=} {ended.signal=} {ended.timed_out=} {said}"
+            ) from None
+        return [_promise(name, found.get(name, "was not tried")) for name in names]
+
+    def _order(self, policy: Policy, names: list[str]) -> dict[str, Any]:
+        exact = policy.exact_environment or self._backend.mode is not Mode.BWRAP
+        read_only = [*_READ_ONLY, *([] if policy.shared_memory else [SHARED_INSIDE])]
+        return {
+            "promises": names,
+            "names": ["PATH", "LANG", *([] if exact else ["PWD"])],
+            "alone": self._level <= Level.NO_PROC,
+            "host_pids": [os.getpid()],
+            "processes": 3,
+            "secrets": [*_SECRETS, str(self._canary.secret)],
+            "read_only": [*read_only, *(str(mount.target) for mount in policy.mounts if mount.read_only)],
+            "bounded": [*([TMP_INSIDE] if policy.tmp else []), *(["/work", "/outbox"] if _in_memory(policy) else [])],
+            "disk_bytes": policy.limits.disk_bytes,
+            "disk_files": policy.limits.disk_files if _in_memory(policy) else 2**63,
+            "shared_bytes": policy.limits.shared_bytes,
+            "shared_name": f"toolmesh-{secrets.token_hex(4)}",
+            "port": self._canary.port,
+            "limits": {limit.name: (limit.soft, limit.hard) for limit in affordable(policy.limits.rlimits())},
+        }
+
+    async def _files(self, policy: Policy) -> list[Promise]:
+        """Make more files than a limit lowered for this purpose, in each folder by itself."""
+        limits = dataclasses.replace(policy.limits, disk_files=_LITTER_LIMIT)
+        lowered = dataclasses.replace(policy, limits=limits, wall_clock_s=_PROBE_S)
+        kept = []
+        for folder in own_folders(policy):
+            ended = await self._run(lowered, "litter", folder, str(_LITTER))
+            kept += [] if ended.out_of_disk else [f"{_LITTER} files could be kept in {folder}"]
+        return [_promise("number of files", "; ".join(kept))]
+
+    async def _memory(self, policy: Policy) -> list[Promise]:
+        """Take more than a limit lowered for this purpose."""
+        limits = dataclasses.replace(policy.limits, memory_bytes=_HOG_LIMIT_BYTES)
+        lowered = dataclasses.replace(policy, limits=limits, wall_clock_s=_PROBE_S)
+        ended = await self._run(lowered, "hog", str(_HOG_BYTES))
+        wrong = "" if ended.out_of_memory or ended.stdout != b"took it all" else f"{_HOG_BYTES} bytes could be taken"
+        return [_promise("memory", wrong, f"by {self._backend.memory_bound}")]
+
+    async def _wall_clock(self, policy: Policy) -> list[Promise]:
+        """Stay, deaf and with a child, beyond the time limit."""
+        ended = await self._run(policy.with_wall_clock(_LINGER_S), "linger")
+        wrong = "" if ended.timed_out and ended.usage.wall_ms < 1000 * _PROBE_S else "a tool outlived its time"
+        return [_promise("wall clock", wrong)]
+
+    async def _run(self, policy: Policy, *arguments: str) -> Exit:
+        env = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+        argv = [PYTHON, "-I", "-S", "-B", "-c", _PROGRAM, *arguments]
+        async with self._turns, self._backend.workspace(policy) as workspace:
+            if policy.folder not in {mount.target for mount in policy.mounts} and _in_memory(policy):
+                policy = policy.with_mounts(Mount(Path("/usr/share"), policy.folder))
+            async with self._backend.start(argv, env, policy, workspace) as process:
+                ended = await process.wait()
+        if ended.setup_failed is not None:
+            raise SetupFailedError(ended.setup_failed)
+        return ended
 
 
 def _in_memory(policy: Policy) -> bool:
@@ -136,35 +208,6 @@ def _in_memory(policy: Policy) -> bool:
 def _promise(name: str, wrong: str, means: str = "") -> Promise:
     missing = _MISSING.get(name, "") if wrong else ""
     return Promise(name=name, held=not wrong, found=wrong or means, missing=missing)
-
-
-async def _memory(backend: Backend, policy: Policy) -> Promise:
-    """Take more than a limit lowered for this purpose."""
-    limits = dataclasses.replace(policy.limits, memory_bytes=_HOG_LIMIT_BYTES)
-    lowered = dataclasses.replace(policy, limits=limits, wall_clock_s=_PROBE_S)
-    ended = await _run(backend, lowered, "hog", str(_HOG_BYTES))
-    wrong = "" if ended.out_of_memory or ended.stdout != b"took it all" else f"{_HOG_BYTES} bytes could be taken"
-    return _promise("memory", wrong, f"by {backend.memory_bound}")
-
-
-async def _wall_clock(backend: Backend, policy: Policy) -> Promise:
-    """Stay, deaf and with a child, beyond the time limit."""
-    ended = await _run(backend, policy.with_wall_clock(_LINGER_S), "linger")
-    wrong = "" if ended.timed_out and ended.usage.wall_ms < 1000 * _PROBE_S else "a tool outlived its time"
-    return _promise("wall clock", wrong)
-
-
-async def _run(backend: Backend, policy: Policy, *arguments: str) -> Exit:
-    env = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    argv = [PYTHON, "-I", "-S", "-B", "-c", _PROGRAM, *arguments]
-    async with backend.workspace(policy) as workspace:
-        if policy.folder not in {mount.target for mount in policy.mounts} and _in_memory(policy):
-            policy = policy.with_mounts(Mount(Path("/usr/share"), policy.folder))
-        async with backend.start(argv, env, policy, workspace) as process:
-            ended = await process.wait()
-    if ended.setup_failed is not None:
-        raise SetupFailedError(ended.setup_failed)
-    return ended
 
 
 def broken(reports: Sequence[ProfileReport]) -> SandboxUnavailableError | None:

@@ -116,6 +116,11 @@ class Workspaces:
         self._folder = folder
         self._identities = identities
 
+    @property
+    def most(self) -> int | None:
+        """How many there can be at a time, each with a uid of its own; None where they have none."""
+        return self._identities.most
+
     @asynccontextmanager
     async def new(self, folders: tuple[str, ...] = ("input", "output")) -> AsyncIterator[Workspace]:
         """A fresh workspace with these folders, and where the worker is root a uid of its own, until the context ends.

@@ -47,7 +47,7 @@ def interpret(ended: Exit, result: bytes | OutputRefusedError | None, wall_clock
     if ended.out_of_memory:
         reason = "it went over its memory limit"
     if ended.out_of_disk:
-        reason = "it filled its folder beyond the limit of its sandbox profile (bytes or number of files)"
+        reason = "it filled its folder, /tmp or /dev/shm beyond its sandbox profile's limit (bytes or number of files)"
     how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
     last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
     left = "left no result" if result is None else "is not trusted with its result"
