@@ -30,6 +30,7 @@ from toolmesh_sandbox.settings import Mode, SandboxSettings
 PYTHON = "/usr/bin/python3"
 UNPRIVILEGED = 65532
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+_BARE = ["/usr/bin/setpriv", "--bounding-set", "-all,+setuid,+setgid,+chown,+kill,+dac_override"]
 _SOURCES = Path(sys.modules["toolmesh_sandbox.backend"].__file__ or "").parents[1]
 
 
@@ -106,24 +107,31 @@ def policy_with(name: str = "standard", wall_clock_s: float = 20, caps: int | No
 async def run_as(
     user: str, base: Path, code: str, *, name: str = "standard", mode: str = "bwrap", **limits: int
 ) -> Exit:
-    """Run code in the sandbox of a worker that is `root` (this process) or `unprivileged`."""
+    """Run code in the sandbox of a worker that is `root` (this process), `unprivileged` or `bare root`."""
     if user == "root":
         async with sandbox(base, mode, [name]) as backend:
             return await run(backend, code, policy_with(name, **limits))
-    return await asyncio.to_thread(run_unprivileged, base, code, name=name, mode=mode, limits=limits)
+    bare = user == "bare root"
+    return await asyncio.to_thread(run_apart, base, code, name=name, mode=mode, limits=limits, bare_root=bare)
 
 
-def run_unprivileged(base: Path, code: str, *, name: str, mode: str, limits: dict[str, int]) -> Exit:
-    """The same in a worker process of another uid, which reaches nothing but published copies."""
+def run_apart(base: Path, code: str, *, name: str, mode: str, limits: dict[str, int], bare_root: bool = False) -> Exit:
+    """The same in a worker process of another uid, which reaches nothing but published copies.
+
+    `bare_root`: it is root, with no other capabilities than the documentation asks for.
+    """
     sources = publish_tree(_SOURCES, base, "src")
     support = publish_tree(Path(__file__).parent, base, "support")
     bwrap = find_bwrap(None, base)
     own = Path(tempfile.mkdtemp(dir=base, prefix="own-"))
-    if os.getuid() == 0:
+    dropping = os.getuid() == 0 and not bare_root
+    if dropping:
         os.chown(own, UNPRIVILEGED, UNPRIVILEGED)
+    elif bare_root:
+        own.chmod(0o755)
     order = {"base": str(own), "mode": mode, "name": name, "code": code, "bwrap": str(bwrap), "limits": limits}
     child = subprocess.run(
-        [PYTHON, "-B", str(support / Path(__file__).name)],
+        [*(_BARE if bare_root else []), PYTHON, "-B", str(support / Path(__file__).name)],
         input=json.dumps(order),
         capture_output=True,
         text=True,
@@ -131,7 +139,7 @@ def run_unprivileged(base: Path, code: str, *, name: str, mode: str, limits: dic
         check=False,
         cwd="/",
         env={"PYTHONPATH": str(sources), "PATH": "/usr/bin:/bin", "WORKER_SECRET": "canary-of-the-worker"},
-        **({"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []} if os.getuid() == 0 else {}),  # type: ignore[call-overload]
+        **({"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []} if dropping else {}),  # type: ignore[call-overload]
     )
     assert child.returncode == 0, child.stderr
     fields = json.loads(child.stdout)

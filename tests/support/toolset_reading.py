@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from toolmesh_runtime.process.confinement import Confinement, publish_sdk
 from toolmesh_runtime.toolsets.discovery import Discovery, DiscoverySettings
@@ -24,8 +25,10 @@ if __name__ == "__main__":
 
 
 @asynccontextmanager
-async def discovery(toolset: Path, limit_s: float = 20, retry_s: float = 300) -> AsyncIterator[Discovery]:
-    sandbox = SandboxSettings()
+async def discovery(
+    toolset: Path, limit_s: float = 20, retry_s: float = 300, **sandbox_settings: Any
+) -> AsyncIterator[Discovery]:
+    sandbox = SandboxSettings(**sandbox_settings)
     async with open_backend(sandbox) as backend:
         base = open_base(sandbox.base)
         settings = DiscoverySettings(

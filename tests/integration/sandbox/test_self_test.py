@@ -5,48 +5,16 @@ from pathlib import Path
 
 import pytest
 from tests.support.sandboxes import sandbox
+from tests.support.weak_bubblewrap import weakened
 
 from toolmesh_contracts.worker_config import WorkerConfig
 from toolmesh_runtime.sandbox_settings import sandbox_settings
 from toolmesh_sandbox import self_test
-from toolmesh_sandbox.bwrap_binary import find_bwrap
 from toolmesh_sandbox.errors import SandboxUnavailableError
 from toolmesh_sandbox.ladder import Level
 from toolmesh_sandbox.settings import Mode, SandboxSettings
 
 PROFILES = ("declared", "restrictive", "standard", "permissive")
-
-
-def weakened(base: Path, *, drop: dict[str, int] | None = None, refuse: dict[str, str] | None = None) -> Path:
-    """A bubblewrap that leaves options out (with so many words), or fails with a text when it is given one.
-
-    Args:
-        base: where to put it.
-        drop: option to the number of its own words.
-        refuse: option to what is said about it.
-    """
-    program = base / "weak-bwrap"
-    program.write_text(
-        "#!/usr/bin/python3 -IS\n"
-        "import os, sys\n"
-        f"drop, refuse = {drop or {}!r}, {refuse or {}!r}\n"
-        "def less(words):\n"
-        "    kept = []\n"
-        "    while words:\n"
-        "        word = words.pop(0)\n"
-        "        if word in refuse: sys.exit('bwrap: ' + refuse[word])\n"
-        "        if word in drop: del words[:drop[word]]\n"
-        "        else: kept.append(word)\n"
-        "    return kept\n"
-        "words = less(os.read(3, 1 << 20).decode().split('\\0')[:-1])\n"
-        "end = sys.argv.index('--')\n"
-        "own = less(sys.argv[:end])\n"
-        "new = os.memfd_create('x')\n"
-        "os.write(new, b''.join(w.encode() + b'\\0' for w in words)); os.lseek(new, 0, 0); os.dup2(new, 3)\n"
-        f"os.execve({str(find_bwrap(None, base))!r}, own + sys.argv[end:], {{}})\n"
-    )
-    program.chmod(0o755)
-    return program
 
 
 async def test_every_profile_holds_here_and_the_report_is_json(base: Path) -> None:
@@ -68,6 +36,9 @@ async def test_every_profile_holds_here_and_the_report_is_json(base: Path) -> No
         ({"--seccomp": 1}, "system calls"),
         ({"--unshare-net": 0, "--seccomp": 1}, "network"),
         ({"--remount-ro": 1}, "writes"),
+        ({"--size": 1}, "shared memory"),
+        ({"--size": 1}, "disk"),
+        ({"--perms": 1}, "shared memory"),
         ({"--clearenv": 0}, ""),
     ],
 )
@@ -87,6 +58,25 @@ async def test_what_is_left_out_is_noticed_and_nothing_starts(
     with pytest.raises(SandboxUnavailableError, match=promise):
         async with sandbox(base / "sandbox", profiles=["restrictive"], bwrap=program):
             pass
+
+
+async def test_shared_memory_of_the_host_is_noticed(base: Path) -> None:
+    """A /dev/shm that is not the call's own: what others have there is in sight."""
+    same = ("--tmpfs /dev/shm", "--bind /dev/shm /dev/shm")
+    program = weakened(base, drop={"--perms": 1, "--size": 1}, instead=same)
+    report = await self_test.run(SandboxSettings(base=base / "sandbox", bwrap=program))
+    found = {each.name: each.found for profile in report.profiles for each in profile.broken}
+    assert ".canary-" in found["shared memory"], "\n".join(report.lines())
+
+
+async def test_a_number_of_files_that_nobody_looks_at_is_noticed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the watch on what bubblewrap makes in memory, the promise is not held, for either folder."""
+    monkeypatch.setattr("toolmesh_sandbox.bwrap_backend.own_folders", lambda _policy: ())
+    report = await self_test.run(SandboxSettings(base=base))
+    (broken,) = report.profiles[0].broken
+    assert broken.name == "number of files"
+    assert "/tmp" in broken.found  # noqa: S108
+    assert "/dev/shm" in broken.found  # noqa: S108
 
 
 async def test_a_masked_proc_is_refused_by_name_and_taken_only_where_the_operator_says_so(base: Path) -> None:

@@ -91,10 +91,20 @@ def test_the_root_is_made_read_only_after_the_last_mount() -> None:
 
 
 def test_dev_and_proc_sys_are_read_only() -> None:
-    """Shared memory would be writable otherwise, and sysctls are checked against the host's uid."""
+    """Devices could be made otherwise, and sysctls are checked against the host's uid."""
     words = options(profile("standard"))
-    assert position(words, "--dev", "/dev", "--remount-ro", "/dev") > 0
+    assert position(words, "--dev", "/dev") > 0
+    assert position(words, "--remount-ro", "/dev") > position(words, "--dev", "/dev")
     assert position(words, "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys") > 0
+
+
+def test_what_bubblewrap_makes_in_memory_has_a_size_and_only_where_the_policy_says_so() -> None:
+    """Folders for files and for shared memory, the latter not where it may not be used."""
+    words = options(profile("restrictive"))
+    assert position(words, "--perms", "1777", "--size", str(64 << 20), "--tmpfs", "/tmp") > 0  # noqa: S108
+    assert position(words, "--perms", "1777", "--size", str(128 << 20), "--tmpfs", "/dev/shm") > 0  # noqa: S108
+    without = dataclasses.replace(profile("standard"), shared_memory=False)
+    assert "/dev/shm" not in options(without)  # noqa: S108
 
 
 def test_disable_userns_is_left_out_where_the_probe_found_it_missing() -> None:

@@ -22,7 +22,8 @@ _ROWS = {
     "memory_mib": "memory of the sandbox, MiB",
     "data_mib": "data of a process, MiB",
     "disk_mib": "workspace in memory, outbox and `/tmp`, MiB each",
-    "disk_files": "files in a workspace, and in an outbox in memory",
+    "shared_mib": "shared memory in `/dev/shm`, MiB",
+    "disk_files": "files in a workspace, an outbox in memory, `/tmp` and `/dev/shm`, each",
     "workspace_mib": "added to a workspace, MiB",
     "nice": "niceness",
 }
@@ -48,7 +49,7 @@ def test_every_promise_of_the_self_test_is_documented_and_no_other() -> None:
     """The table's first column, by mode."""
     page = tables("sandbox.md")
     promises = {name for name, cells in page.items() if len(cells) == 4 and name not in {"Promise", "---"}}
-    assert promises == {*_PROMISES, "memory", "wall clock"}
+    assert promises == {*_PROMISES, "memory", "number of files", "wall clock"}
 
 
 def test_every_level_is_documented() -> None:

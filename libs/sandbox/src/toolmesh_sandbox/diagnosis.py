@@ -68,7 +68,7 @@ _LACKS = (
     _Lack(
         "[Errno 1] Operation not permitted",
         "CAP_SETUID and CAP_SETGID, which a worker that is root needs to run tools under another uid",
-        "run the worker as an ordinary user, or give it SETUID, SETGID, CHOWN and KILL",
+        "run the worker as an ordinary user, or give it SETUID, SETGID, CHOWN, DAC_OVERRIDE and KILL",
     ),
     _Lack(
         "[Errno 22] Invalid argument",

@@ -115,7 +115,7 @@ async def _proved_bwrap(settings: SandboxSettings, ground: _Ground, policies: Se
     while True:
         backend = BwrapBackend(ground.spawner, ground.workspaces, host, ground.cgroup)
         try:
-            backend.proofs = await prove(backend, policies, host.level, ground.base)
+            backend.proofs = await prove(backend, policies, ground.base)
         except SetupFailedError as failure:
             level = next_level(host.level, failure.message)
             if level is None or level > settings.floor:
@@ -137,7 +137,7 @@ async def _proved_plain(settings: SandboxSettings, ground: _Ground, policies: Se
     for policy in policies:
         backend.check(policy)
     try:
-        backend.proofs = await prove(backend, policies, backend.level, ground.base)
+        backend.proofs = await prove(backend, policies, ground.base)
     except SetupFailedError as failure:
         raise explain(policies[0].profile, failure.message) from failure
     return backend

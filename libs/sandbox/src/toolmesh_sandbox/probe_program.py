@@ -99,7 +99,7 @@ def _writes(order: dict[str, Any]) -> str:
         except OSError:
             continue
         os.unlink(path)  # noqa: PTH108
-        return f"{folder} can be written"
+        return f"{folder or '/'} can be written"
     try:
         os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
     except OSError:

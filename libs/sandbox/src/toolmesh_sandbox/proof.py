@@ -56,27 +56,29 @@ class SetupFailedError(SandboxUnavailableError):
     """The sandbox did not start; the message is what it said."""
 
 
-async def prove(backend: Backend, policies: Sequence[Policy], level: Level, base: Path) -> tuple[ProfileReport, ...]:
+async def prove(backend: Backend, policies: Sequence[Policy], base: Path) -> tuple[ProfileReport, ...]:
     """Attack everything that policies promise under a backend, side by side.
 
     Raises:
         SetupFailedError: the sandbox did not start at all.
-        SandboxExhaustedError: every uid is in use.
+        SandboxError: it could not be had.
     """
+    results = await prove_each(backend, policies, base)
+    for result in results.values():
+        if isinstance(result, SandboxError):
+            raise result
+    return tuple(result for result in results.values() if isinstance(result, ProfileReport))
+
+
+async def prove_each(
+    backend: Backend, policies: Sequence[Policy], base: Path
+) -> dict[str, ProfileReport | SandboxError]:
+    """The same, where one that can't be started does not keep the others from being proved; by profile."""
     with ExitStack() as stack:
-        prover = _Prover(backend, level, _canary(stack, base))
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = {
-                    policy.profile: [group.create_task(attack) for attack in prover.attacks(policy)]
-                    for policy in policies
-                }
-        except* SandboxError as failures:
-            raise _first(failures) from None
-    return tuple(
-        ProfileReport(profile=name, promises=tuple(promise for task in attacks for promise in task.result()))
-        for name, attacks in tasks.items()
-    )
+        prover = _Prover(backend, _canary(stack, base))
+        async with asyncio.TaskGroup() as group:
+            tasks = {policy.profile: group.create_task(prover.report(policy)) for policy in policies}
+    return {name: task.result() for name, task in tasks.items()}
 
 
 def _first(failures: BaseExceptionGroup[SandboxError]) -> SandboxError:
@@ -97,8 +99,9 @@ def _canary(stack: ExitStack, base: Path) -> Canary:
     return Canary(secret=secret, port=listener.getsockname()[1])
 
 
-def _promises(backend: Backend, policy: Policy, level: Level) -> list[str]:
-    """What is promised at a level, and so tried."""
+def _promises(backend: Backend, policy: Policy) -> list[str]:
+    """What is promised at the backend's level, and so tried."""
+    level = backend.level
     names = ["environment", "descriptors", "privileges"]
     if level <= Level.LIMITS_ONLY:
         names.append("limits")
@@ -116,14 +119,25 @@ def _promises(backend: Backend, policy: Policy, level: Level) -> list[str]:
 class _Prover:
     """Attacks policies under one backend, a few sandboxes at a time."""
 
-    def __init__(self, backend: Backend, level: Level, canary: Canary) -> None:
+    def __init__(self, backend: Backend, canary: Canary) -> None:
         self._backend = backend
-        self._level = level
         self._canary = canary
         self._turns = asyncio.Semaphore(min(_AT_ONCE, backend.workspaces.most or _AT_ONCE))
 
-    def attacks(self, policy: Policy) -> list[Coroutine[Any, Any, list[Promise]]]:
-        """Everything that a policy promises, each attack in a sandbox of its own."""
+    async def report(self, policy: Policy) -> ProfileReport | SandboxError:
+        """What became of a policy's promises, or why they could not be tried."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(attack) for attack in self._attacks(policy)]
+        except* SandboxError as failures:
+            failure = _first(failures)
+        else:
+            promises = tuple(promise for task in tasks for promise in task.result())
+            return ProfileReport(profile=policy.profile, promises=promises)
+        return failure
+
+    def _attacks(self, policy: Policy) -> list[Coroutine[Any, Any, list[Promise]]]:
+        """All attacks, each in a sandbox of its own."""
         attacks = [self._probe(policy), self._wall_clock(policy)]
         if self._backend.mode is not Mode.DIRECT:
             attacks.append(self._memory(policy))
@@ -132,15 +146,16 @@ class _Prover:
         return attacks
 
     async def _probe(self, policy: Policy) -> list[Promise]:
-        names = _promises(self._backend, policy, self._level)
+        names = _promises(self._backend, policy)
         order = self._order(policy, names)
         ended = await self._run(policy.with_wall_clock(_PROBE_S), json.dumps(order))
         try:
             found: dict[str, str] = json.loads(ended.stdout)
         except ValueError:
             said = ended.stderr.decode(errors="replace").strip()
+            killed = "for its files" if ended.out_of_disk else "for its memory" if ended.out_of_memory else ended.killed
             raise SetupFailedError(
-                f"the probe ended with {ended.code=} {ended.signal=} {ended.timed_out=} {said}"
+                f"the probe ended with {ended.code=} {ended.signal=} {ended.timed_out=} {killed=} {said}"
             ) from None
         return [_promise(name, found.get(name, "was not tried")) for name in names]
 
@@ -150,7 +165,7 @@ class _Prover:
         return {
             "promises": names,
             "names": ["PATH", "LANG", *([] if exact else ["PWD"])],
-            "alone": self._level <= Level.NO_PROC,
+            "alone": self._backend.level <= Level.NO_PROC,
             "host_pids": [os.getpid()],
             "processes": 3,
             "secrets": [*_SECRETS, str(self._canary.secret)],

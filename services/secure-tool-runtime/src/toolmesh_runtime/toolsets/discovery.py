@@ -5,14 +5,14 @@ import contextlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
-from toolmesh_contracts.envelopes.catalog import ToolProblem
+from toolmesh_contracts.envelopes.catalog import DECLARED_PROFILE, ToolProblem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.manifest import Manifest, ToolManifest, load_manifest
 from toolmesh_contracts.tool_places import sort_places
@@ -26,6 +26,7 @@ from toolmesh_runtime.toolsets.own_name import own_name
 from toolmesh_runtime.toolsets.program_publishing import ProgramDefaults, publish_program
 from toolmesh_runtime.toolsets.schema_cache import SchemaCache
 from toolmesh_sandbox.errors import SandboxError
+from toolmesh_sandbox.profile_proofs import ProfileProofs
 
 __all__ = ["Discovery", "DiscoverySettings"]
 
@@ -82,6 +83,7 @@ class Discovery:
         self.settings = settings
         self.confinement = confinement
         self.inventory = Inventory()
+        self._proofs = ProfileProofs(confinement.backend, settings.base)
         self._schemas = SchemaCache(confinement, settings.probe_limit_s, settings.retry_s)
         self._sources: set[Path] = set()
         self._earlier: OrderedDict[tuple[str, str], DeclaredTool] = OrderedDict()
@@ -152,6 +154,14 @@ class Discovery:
             with contextlib.suppress(ConfigError):  # nothing there now
                 folders |= {manifest.parent for manifest in find_manifests([place])}
         return folders
+
+    async def unproved(self, profiles: Iterable[str]) -> dict[str, SandboxError]:
+        """Prove those of the profiles that were not proved yet; return why some don't hold, by profile."""
+        return await self._proofs.failures(profiles)
+
+    def profile_of(self, tool: ToolManifest) -> str:
+        """Return the name of the profile that a tool runs under."""
+        return tool.sandbox_profile or self.settings.default_profile
 
     async def publish(self, manifest: Path, name: str, tool: ToolManifest) -> ToolProgram:
         """Find and copy a tool's program; errors as `find_program` and `publish_program`."""
@@ -230,19 +240,14 @@ class _Reading:
         agents = await asyncio.to_thread(self._discovery.read_agents)
         declared = [(tool.name, file) for tool, file in agents.tools]
         check_duplicate_tools(manifests, declared, self._discovery.settings.pool)
-        self._add_declared(agents)
-        located: list[_Located] = []
+        pool = self._discovery.settings.pool
+        ours = [(each.path, name, tool) for each in manifests for name, tool in each.tools.items() if tool.pool == pool]
+        profiles = {self._discovery.profile_of(tool) for _, _, tool in ours}
+        unproved = await self._discovery.unproved(profiles | ({DECLARED_PROFILE} if agents.tools else set()))
+        self._add_declared(agents, unproved.get(DECLARED_PROFILE))
         for manifest in manifests:
             self._manifest_problems(manifest)
-            for name, tool in manifest.tools.items():
-                if tool.pool != self._discovery.settings.pool:
-                    continue
-                try:
-                    program = await self._discovery.publish(manifest.path, name, tool)
-                except (ToolmeshError, SandboxError) as error:
-                    self._left_out(manifest.path, name, error)
-                else:
-                    located.append(_Located(manifest.path, name, tool, program))
+        located = await self._located(ours, unproved)
         await self._discovery.ask(located)
         for each in located:
             try:
@@ -251,8 +256,29 @@ class _Reading:
                 self._left_out(each.path, each.name, error)
         return Inventory(self._tools, tuple(self._problems))
 
-    def _add_declared(self, agents: AgentReading) -> None:
-        self._tools |= {tool.name: tool for tool, _ in agents.tools}
+    async def _located(
+        self, ours: Iterable[tuple[Path, str, ToolManifest]], unproved: Mapping[str, SandboxError]
+    ) -> list[_Located]:
+        """Publish the programs of tools whose profiles hold here."""
+        located: list[_Located] = []
+        for path, name, tool in ours:
+            if failure := unproved.get(self._discovery.profile_of(tool)):
+                self._left_out(path, name, failure)
+                continue
+            try:
+                program = await self._discovery.publish(path, name, tool)
+            except (ToolmeshError, SandboxError) as error:
+                self._left_out(path, name, error)
+            else:
+                located.append(_Located(path, name, tool, program))
+        return located
+
+    def _add_declared(self, agents: AgentReading, unproved: SandboxError | None) -> None:
+        if unproved is None:
+            self._tools |= {tool.name: tool for tool, _ in agents.tools}
+        else:
+            for tool, file in agents.tools:
+                self._left_out(file, tool.name, unproved)
         for folder in agents.unreadable:
             former = [
                 name for name, tool in self._former().items() if tool.source.startswith(f"{folder.name}/vessel.toml")
