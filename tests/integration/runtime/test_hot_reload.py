@@ -212,7 +212,7 @@ async def test_a_schema_is_asked_for_again_when_it_is_too_old(tmp_path: Path) ->
     clock = "import time, toolmesh_sdk\n" + GOOD.replace(
         "cli = ", 'good.__doc__ = f"Told at {time.time_ns()}.\\n\\nArgs:\\n    city: Where."\ncli = '
     )
-    ready_at = time.time() + 3
+    ready_at = time.time() + 8
     late = f"import time\nif time.time() < {ready_at}: raise SystemExit('not yet')\n" + GOOD
     folder = toolset(tmp_path, clock=clock, still=clock, late=late)
     manifest = folder / "manifest.yaml"

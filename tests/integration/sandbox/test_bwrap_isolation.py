@@ -90,8 +90,8 @@ async def test_the_workspace_of_another_call_is_not_visible(base: Path) -> None:
 
 
 @pytest.mark.requirement("sandbox:files")
-async def test_only_the_workspace_and_tmp_can_be_written(user: str, base: Path) -> None:
-    """A file can be made in /work and /tmp and in no other folder that exists inside."""
+async def test_only_the_workspace_and_folders_in_memory_can_be_written(user: str, base: Path) -> None:
+    """A file can be made in /work, /tmp and /dev/shm and in no other folder that exists inside."""
     code = (
         "import os\n"
         "def probe(folder):\n"
@@ -108,7 +108,7 @@ async def test_only_the_workspace_and_tmp_can_be_written(user: str, base: Path) 
         "    except OSError: pass\n"
     )
     ended = await run_as(user, base, code)
-    assert ended.stdout.decode() == "['/tmp', '/work', '/work/input', '/work/output']\n", ended
+    assert ended.stdout.decode() == "['/dev/shm', '/tmp', '/work', '/work/input', '/work/output']\n", ended
 
 
 @pytest.mark.parametrize("mode", ["bwrap", "prlimit-only"])
