@@ -218,6 +218,12 @@ async def test_the_sandbox_is_attacked_as_a_workers_configuration_has_it(
     assert (settings.floor, settings.profiles) == (Level.NO_PROC, ("restrictive",))
     assert (settings.first_uid, settings.uid_count) == (70_000, 9)
 
+    (tmp_path / "tools").mkdir()
+    tools = "a: {executable: a, sandbox_profile: permissive}, b: {executable: b}"
+    other = "c: {executable: c, sandbox_profile: standard, pool: other}"
+    (tmp_path / "tools" / "manifest.yaml").write_text(f"version: 1\ntools: {{{tools}, {other}}}\n")
+    assert settings_of(file).profiles == ("restrictive", "permissive"), "what the tools of its pool name, too"
+
     assert await run_sandbox_test(settings, as_json=True) == 1
     document = json.loads(capsys.readouterr().out)
     assert (document["floor"], document["level"], document["missing"]) == ("NO_PROC", None, "bubblewrap")

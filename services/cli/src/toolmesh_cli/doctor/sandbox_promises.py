@@ -1,29 +1,35 @@
 """`toolmesh doctor --sandbox`: attacks every promise of every sandbox profile on this machine."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.call_output import print_json
 from toolmesh_cli.terminal import Terminal, visible
 from toolmesh_contracts.worker_config import load_worker_config
-from toolmesh_runtime.sandbox_settings import sandbox_settings
+from toolmesh_runtime.sandbox_settings import named_profiles, sandbox_settings
 from toolmesh_sandbox import self_test
 from toolmesh_sandbox.profiles import PROFILES
-from toolmesh_sandbox.settings import SandboxSettings
+from toolmesh_sandbox.settings import Mode, SandboxSettings
 
 __all__ = ["run_sandbox_test", "settings_of"]
 
 
 def settings_of(worker: Path | None) -> SandboxSettings:
-    """Return what to test: what a worker's configuration file asks for, or every profile as it is by default.
+    """Return what to test: what a worker's configuration file and its manifests ask for, or every profile by default.
 
     Raises:
         ConfigError: the file can't be used.
     """
     if worker is None:
         return SandboxSettings(profiles=tuple(PROFILES))
-    return sandbox_settings(load_worker_config(worker, os.environ).model, worker.absolute().parent)
+    config, folder = load_worker_config(worker, os.environ).model, worker.absolute().parent
+    settings = sandbox_settings(config, folder)
+    if settings.mode is not Mode.BWRAP:
+        return settings  # which refuses the tools of some profiles, and serves the others
+    more = named_profiles(config, folder) - set(settings.profiles)
+    return replace(settings, profiles=(*settings.profiles, *sorted(more)))
 
 
 async def run_sandbox_test(settings: SandboxSettings, *, as_json: bool) -> int:
