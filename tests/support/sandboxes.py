@@ -45,13 +45,20 @@ def throwaway_base() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+def uids_of_this_process() -> dict[str, int]:
+    """Settings for a sandbox with a base folder of its own.
+
+    Uids are lent through the base folder, and a call's processes are ended by its uid: so that no two tests share one.
+    """
+    return {"first_uid": 61184 + 64 * (1 + os.getpid() % 63), "uid_count": 64}
+
+
 @asynccontextmanager
 async def sandbox(
     base: Path, mode: str = "bwrap", profiles: Sequence[str] = ("standard",), **settings: Any
 ) -> AsyncIterator[Backend]:
     """An opened backend."""
-    # Uids are lent through the base folder, which each test has for itself: so that no two tests share one.
-    settings = {"first_uid": 61184 + 64 * (1 + os.getpid() % 63), "uid_count": 64, **settings}
+    settings = {**uids_of_this_process(), **settings}
     chosen = SandboxSettings(mode=Mode(mode), profiles=tuple(profiles), base=base, allow_direct=True, **settings)
     async with open_backend(chosen) as backend:
         yield backend

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.agent_folder import agent_folder
 from tests.support.sample_toolsets import ECHO, write_toolset
-from tests.support.sandboxes import throwaway_base
+from tests.support.sandboxes import throwaway_base, uids_of_this_process
 from tests.support.toolset_reading import discovery
 from tests.support.weak_bubblewrap import weakened
 
@@ -48,7 +48,7 @@ async def test_a_profile_that_does_not_hold_costs_only_its_own_tools(
     toolset = write_toolset(tmp_path / "tools", {"echo": (ECHO, {})})
     name_profiles(toolset, {"echo": None, "open": "permissive", "closed": "restrictive"})
     program = weakened(base, **weak)
-    async with discovery(toolset, base=base / "sandbox", bwrap=program) as found:
+    async with discovery(toolset, base=base / "sandbox", bwrap=program, **uids_of_this_process()) as found:
         inventory = await found.read()
         assert set(inventory.tools) == {"echo", "open"}
         (problem,) = inventory.problems
@@ -73,7 +73,7 @@ async def test_a_profile_that_a_reload_brings_is_proved_first(base: Path, tmp_pa
         name_profiles(toolset, {"echo": None})
         (base / name).mkdir(mode=0o755)
         program = weakened(base / name, **weak)
-        async with discovery(toolset, base=base / name / "sandbox", bwrap=program) as found:
+        async with discovery(toolset, base=base / name / "sandbox", bwrap=program, **uids_of_this_process()) as found:
             assert set((await found.read()).tools) == {"echo"}
             name_profiles(toolset, {"echo": None, "closed": "restrictive"})
             assert set((await found.read_again()).tools) == served
@@ -83,7 +83,7 @@ async def test_an_agent_folder_that_appears_later_has_its_contract_proved_first(
     """Declared tools of a worker that had none at its start are left out by name where their contract does not hold."""
     toolset = write_toolset(tmp_path / "tools", {"echo": (ECHO, {})})
     program = weakened(base, **_WHEN_CLOSED)
-    async with discovery(toolset, base=base / "sandbox", bwrap=program) as found:
+    async with discovery(toolset, base=base / "sandbox", bwrap=program, **uids_of_this_process()) as found:
         await found.read()
         agent_folder(toolset / "field", {"shout": "echo hello"})
         inventory = await found.read_again()

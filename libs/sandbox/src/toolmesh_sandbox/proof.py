@@ -95,7 +95,7 @@ def _canary(stack: ExitStack, base: Path) -> Canary:
     shared = Path(SHARED_INSIDE) / secret.name
     with suppress(OSError):  # a host without shared memory has none to hide
         shared.touch(mode=0o666)
-        stack.callback(shared.unlink)
+        stack.callback(shared.unlink, missing_ok=True)
     return Canary(secret=secret, port=listener.getsockname()[1])
 
 
