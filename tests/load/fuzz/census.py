@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from toolmesh_sandbox.identities import uid_locks
 from toolmesh_sandbox.process_tree import descendants
 
 _PROC = Path("/proc")
@@ -65,7 +66,7 @@ def take_census(territory: Territory, queued: int) -> Census:
             line for line in (_PROC / "self/mountinfo").read_text().splitlines() if str(territory.base) in line
         ),
         files=frozenset(_files(territory)),
-        uids=frozenset(_lent(territory.base / "uids")),
+        uids=frozenset(_lent(territory)),
         ipc=frozenset(_ipc(territory.uids)),
         cgroups=frozenset() if territory.groups is None else frozenset(_folders(territory.groups)),
         queued=frozenset([f"{queued} calls"] if queued else []),
@@ -101,7 +102,7 @@ def _processes_of(uids: range) -> Iterator[int]:
 def _files(territory: Territory) -> Iterator[str]:
     for folder, names, files in os.walk(territory.base):
         if folder == str(territory.base):
-            names[:] = [name for name in names if name != "uids"]  # lock files stay on purpose; see `_lent`
+            names[:] = [name for name in names if name != "uids"]  # lock files stay on purpose, where they are here
         yield from (f"{folder}/{name}" for name in (*names, *files))
     for shared in _SHARED_FOLDERS:
         for path in shared.iterdir():
@@ -110,8 +111,12 @@ def _files(territory: Territory) -> Iterator[str]:
                     yield str(path)
 
 
-def _lent(locks: Path) -> Iterator[str]:
-    for path in locks.iterdir() if locks.is_dir() else ():
+def _lent(territory: Territory) -> Iterator[str]:
+    if os.getuid() != 0:
+        return
+    for path in uid_locks(territory.base).iterdir():
+        if int(path.name) not in territory.uids:
+            continue
         with path.open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

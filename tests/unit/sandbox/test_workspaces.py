@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tests.support.sandboxes import throwaway_base
 
+from toolmesh_sandbox import identities
 from toolmesh_sandbox.errors import PolicyInvalidError, SandboxExhaustedError, SandboxUnavailableError
-from toolmesh_sandbox.identities import Identities
+from toolmesh_sandbox.identities import Identities, uid_locks
 from toolmesh_sandbox.workspaces import Workspace, open_workspaces
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
@@ -20,7 +21,7 @@ ROOT = os.getuid() == 0
 async def test_a_workspace_is_private_and_gone_afterwards() -> None:
     """0700 with input and output, owned by the uid that was lent."""
     with throwaway_base() as base:
-        async with open_workspaces(base, Identities(base, 61184, 10)) as workspaces:
+        async with open_workspaces(base, Identities(base, 59184, 10)) as workspaces:
             async with workspaces.new() as workspace:
                 for folder in (workspace.host, workspace.host / "input", workspace.host / "output"):
                     found = folder.stat()
@@ -69,10 +70,10 @@ def test_what_an_earlier_tool_planted_is_neither_followed_nor_replaced(tmp_path:
 
 
 @needs_root
-def test_no_two_users_of_a_base_folder_share_a_uid() -> None:
-    """Two workers draw from one stock through the lock files; what is given back is lent again."""
-    with throwaway_base() as base:
-        first, second = Identities(base, 60184, 3), Identities(base, 60184, 3)
+def test_no_two_workers_of_a_machine_share_a_uid() -> None:
+    """Two workers, also with work folders of their own, draw from one stock through the lock files; what is given back is lent again."""
+    with throwaway_base() as base, throwaway_base() as other:
+        first, second = Identities(base, 60184, 3), Identities(other, 60184, 3)
         with first.lease() as one, second.lease() as two, first.lease() as three:
             assert {one, two, three} == {60184, 60185, 60186}
             with pytest.raises(SandboxExhaustedError, match="all 3 uids from 60184"), second.lease():
@@ -82,11 +83,31 @@ def test_no_two_users_of_a_base_folder_share_a_uid() -> None:
 
 
 @needs_root
+@pytest.mark.parametrize("found", ["nothing that can be made", "a link", "another's"])
+def test_locks_are_in_the_base_folder_where_the_machines_are_not_to_be_trusted(
+    found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container with a root file system that can't be written, or a folder that somebody else has made."""
+    with throwaway_base() as base:
+        machine = base / ("none/there" if found.startswith("nothing") else "there")
+        if found == "a link":
+            machine.symlink_to(base)
+        elif found == "another's":
+            machine.mkdir(0o700)
+            os.chown(machine, 60184, 60184)
+        monkeypatch.setattr(identities, "_OF_THE_MACHINE", machine)
+        assert uid_locks(base) == base / "uids"
+        machine = base / "ours"
+        monkeypatch.setattr(identities, "_OF_THE_MACHINE", machine)
+        assert uid_locks(base) == machine
+
+
+@needs_root
 def test_a_uid_with_running_processes_is_not_lent() -> None:
     """It belongs to another program, or a killed worker left something behind."""
-    with throwaway_base() as base, subprocess.Popen(["/bin/sleep", "30"], user=60184) as sleeper:
-        with Identities(base, 60184, 2).lease() as uid:
-            assert uid == 60185
+    with throwaway_base() as base, subprocess.Popen(["/bin/sleep", "30"], user=60284) as sleeper:
+        with Identities(base, 60284, 2).lease() as uid:
+            assert uid == 60285
         sleeper.kill()
 
 
@@ -94,7 +115,7 @@ def test_a_uid_with_running_processes_is_not_lent() -> None:
 async def test_a_worker_that_may_not_give_files_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A root without CAP_CHOWN, or a uid that the container does not map; nothing is left of the attempt."""
     with throwaway_base() as base:
-        async with open_workspaces(base, Identities(base, 61184, 10)) as workspaces:
+        async with open_workspaces(base, Identities(base, 59184, 10)) as workspaces:
             monkeypatch.setattr(os, "chown", _refused)
             with pytest.raises(SandboxUnavailableError, match="CAP_CHOWN"):
                 async with workspaces.new():
@@ -109,7 +130,7 @@ def _refused(*_args: object) -> None:
 async def test_leftovers_of_a_dead_worker_are_removed_and_those_of_a_living_one_stay() -> None:
     """Told apart by the lock that goes with the process."""
     with throwaway_base() as base:
-        identities = Identities(base, 61184, 10)
+        identities = Identities(base, 59184, 10)
         async with open_workspaces(base, identities) as living, living.new() as workspace:
             dead = base / "run/dead/call"
             dead.mkdir(parents=True)

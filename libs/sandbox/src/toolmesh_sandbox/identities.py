@@ -2,16 +2,32 @@
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from toolmesh_sandbox.base_folder import subfolder
 from toolmesh_sandbox.errors import SandboxExhaustedError
 
+_OF_THE_MACHINE: Final = Path("/run/toolmesh-uids")
+"""A call's processes are ended by their uid, so workers with different base folders must not lend the same one."""
+
+
+def uid_locks(base: Path) -> Path:
+    """Return the folder of root's lock files: the machine's, or the base folder's where /run can't be written."""
+    try:
+        _OF_THE_MACHINE.mkdir(mode=0o700, exist_ok=True)
+        found = _OF_THE_MACHINE.lstat()
+    except OSError:
+        return subfolder(base, "uids", 0o700)
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+    return _OF_THE_MACHINE if ours and os.access(_OF_THE_MACHINE, os.W_OK) else subfolder(base, "uids", 0o700)
+
 
 class Identities:
-    """Lends uids through lock files in the base folder, so that all workers of a machine draw from one stock.
+    """Lends uids through lock files, so that all workers of a machine draw from one stock.
 
     A lock file is never removed: who removed one could lock a file that nobody else sees. The lock goes with the
     worker, however it ends.
@@ -21,7 +37,7 @@ class Identities:
         self._first = first
         self._count = count
         self._next = 0
-        self._locks = subfolder(base, "uids", 0o700) if os.getuid() == 0 else None
+        self._locks = uid_locks(base) if os.getuid() == 0 else None
 
     @property
     def most(self) -> int | None:
