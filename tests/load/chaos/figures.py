@@ -62,6 +62,9 @@ def figures_of(
         "violations": [msgspec.to_builtins(violation) for violation in verdict.violations],
         "histories": {call: _told(history.calls[call], history) for call in sorted(broken)},
         "faults": [_fault(fault) for fault in history.faults],
+        "decision times": [
+            msgspec.to_builtins(each) for each in sorted(verdict.times.all, key=lambda each: -each.seconds)
+        ],
         "by second": {"accepted": line.accepted, "ended": line.ended, "in flight": line.in_flight},
     }
 
