@@ -56,6 +56,8 @@ class Program:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     _process: ForkServerProcess | None = None
+    _handle: int | None = None
+    """Descriptor of the process."""
     _writer: asyncio.StreamWriter | None = None
     _starting: "asyncio.Task[None] | None" = None
     _watch: "asyncio.Task[None] | None" = None
@@ -93,6 +95,8 @@ class Program:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.to_thread(fork, self.module, path, theirs, self.log, self.machine)
+        with contextlib.suppress(ProcessLookupError):
+            self._handle = os.pidfd_open(self.pid)
         reader, self._writer = await asyncio.open_connection(sock=ours)
         self._watch = asyncio.create_task(self._follow(self._process, reader, self._writer))
 
@@ -129,8 +133,10 @@ class Program:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""
-        if self._process is not None and self._process.pid is not None and not self._gone.is_set():
-            os.kill(self._process.pid, number)
+        if self._handle is not None:
+            # It may have ended a moment ago; by its handle no other process gets the signal.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, number)
 
     def kill(self) -> None:
         """Kill -9; it does not count as alive from now on."""
@@ -163,6 +169,9 @@ class Program:
         writer.close()
         # The forks' parent, which waits for them, tells how they ended.
         await asyncio.to_thread(process.join)
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
         if not self._doomed:
             self.ended_by_itself.append((time.time(), process.exitcode or 0))
         self._gone.set()
