@@ -230,8 +230,8 @@ class Supervisor:
             return
         if claim.state is ClaimState.CANCELLED and claim.entry and claim.entry.reason != _DEADLINE_REASON:
             self._end_cancelled(claim)
-        elif claim.state is ClaimState.CANCELLED and before.entry is not None:
-            # Only a lease that had run out could be marked.
+        elif claim.state is ClaimState.CANCELLED and before.entry is not None and before.entry.attempt > 0:
+            # Only a lease that had run out could be marked; a predecessor's mark of a call that never ran is none.
             self._end_lost(before)
         else:
             self._end_at_deadline(claim)
