@@ -15,7 +15,8 @@ from toolmesh_broker.ports import Broker, Message
 from toolmesh_broker.reply_listener import PendingCall, ReceivedResult, ReplyListener
 from toolmesh_broker.reply_sender import ReplySender, replying
 from toolmesh_broker.results import StoredResults
-from toolmesh_contracts.envelopes.reply import Outcome, Result, Status, StatusState
+from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Result, Status, StatusState
+from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.headers import SCHEMA
 
 pytestmark = pytest.mark.parametrize("kind", BROKER_KINDS)
@@ -210,6 +211,28 @@ async def test_a_repeat_of_a_result_with_data_is_known_as_one(kind: str, tmp_pat
         assert stored is not None
         async with ends.replying(worker="next") as again:
             assert await again.result(stored, timeout_s=5) is True
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+@pytest.mark.requirement("call:one-result")
+async def test_a_successor_that_knows_of_no_result_is_told_that_there_is_one(
+    kind: str, tmp_path: Path, *, waiting: bool
+) -> None:
+    """The worker died before its acknowledgement: WORKER_LOST is not stored beside the result that the caller has."""
+    error = ErrorInfo(code=ErrorCode.WORKER_LOST, message="unknown")
+    lost = Result(invocation=CALL, attempt=1, tool="t", outcome=Outcome.ERROR, message="unknown", error=error)
+    async with two_ends(kind, tmp_path) as ends, ends.replying(worker="next") as successor:
+        async with ends.listener.expect(POOL, CALL) as call, ends.replying() as replies:
+            received, sending = await _arrived(call, replies, _result())
+            assert await successor.result(lost, timeout_s=5) is False
+            await received.confirm()
+            assert await sending is True
+            if waiting:
+                assert await successor.result(lost, timeout_s=5) is True
+        assert await successor.result(lost, timeout_s=5) is True
+        assert await successor.result(_result("again"), timeout_s=5) is False
+        async with ends.replying(pool="other") as stranger:
+            assert await stranger.result(lost, timeout_s=5) is False
 
 
 async def test_a_result_that_was_not_confirmed_is_refused_at_the_end(kind: str, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """The executor's side of replies: one subscription for all its calls, and a list of who waits for which.
 
 A result is confirmed only for a call that waits here, only from the call's own pool, and only after whoever waits has
-accepted it.
+accepted it. After that, a worker that found the call unacknowledged and answers that it is lost is told that it is not.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ import msgspec
 
 from toolmesh_broker.ports import Broker, Message
 from toolmesh_contracts.envelopes.reply import Confirmation, Result, Status
-from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.headers import SCHEMA
 from toolmesh_contracts.subjects import ReplySubject
 from toolmesh_contracts.wire import decode, encode, schema_name
@@ -26,6 +26,8 @@ __all__ = ["PendingCall", "ReceivedResult", "ReplyListener"]
 _log = logging.getLogger(__name__)
 
 _WAITING_STATUSES: Final = 256
+_REMEMBERED: Final = 10_000
+"""Calls with a confirmed result, of which a successor of a dead worker may not know."""
 _RESULT_SCHEMA: Final = schema_name(Result)
 
 
@@ -121,6 +123,7 @@ class ReplyListener:
         self._broker = broker
         self._executor = executor
         self._waiting: dict[str, PendingCall] = {}
+        self._confirmed: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -148,6 +151,8 @@ class ReplyListener:
             yield call
         finally:
             del self._waiting[invocation]
+            if call.confirmed:
+                self._remember(call)
             await call.refuse()
 
     async def _receive(self, message: Message) -> None:
@@ -169,13 +174,28 @@ class ReplyListener:
     async def _receive_result(self, place: ReplySubject, result: Result, message: Message) -> None:
         call = self._find(place, result.invocation)
         if call is None or not call.take_result(result, message):
-            await message.respond(_confirmation(place.invocation, accepted=False))
+            accepted = _is_lost(result) and self._has_confirmed(place, result.invocation)
+            await message.respond(_confirmation(place.invocation, accepted=accepted))
         elif call.confirmed:
             await call.confirm()
+
+    def _remember(self, call: PendingCall) -> None:
+        self._confirmed[call.pool, call.invocation] = None
+        if len(self._confirmed) > _REMEMBERED:
+            self._confirmed.popitem(last=False)
+
+    def _has_confirmed(self, place: ReplySubject, invocation: str) -> bool:
+        call = self._find(place, invocation)
+        return call.confirmed if call is not None else (place.pool, invocation) in self._confirmed
 
     def _find(self, place: ReplySubject, invocation: str) -> PendingCall | None:
         call = self._waiting.get(place.invocation)
         return call if call is not None and call.pool == place.pool and invocation == place.invocation else None
+
+
+def _is_lost(result: Result) -> bool:
+    """Tell whether a worker answers for a dead one, whose result it does not know."""
+    return result.error is not None and result.error.code == ErrorCode.WORKER_LOST
 
 
 def _is_repeat(result: Result, first: Result) -> bool:
