@@ -188,8 +188,9 @@ def _unjustified(call: CallHistory, result: ResultLine, faults: tuple[Fault, ...
     taken = {step.program: step.at for step in reversed(call.steps) if step.step is CallStep.TAKEN}
     until = result.at or float("inf")
     for fault in faults:
-        # One that was killed between the ledger and its journal has noted nothing.
-        if fault.kind in _BROKER_FAULTS or fault.target in taken or not taken:
+        # One that was killed between the ledger and its journal has noted nothing; the ledger or the result names it.
+        named = fault.target == call.ledger.worker or fault.target in result.message
+        if fault.kind in _BROKER_FAULTS or fault.target in taken or (not taken and named):
             since = taken.get(fault.target, call.offered_at)
             if fault.kind not in _BROKER_FAULTS and fault.target == call.executor:
                 continue

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import generate_latest
 from tests.support.signed_calls import invocation, message
 
-from toolmesh_broker.errors import LeaseLostError
+from toolmesh_broker.errors import BrokerTimeoutError, LeaseLostError
 from toolmesh_broker.ledger import Claim, ClaimState, Lease, Ledger
 from toolmesh_broker.memory.broker import MemoryBroker
 from toolmesh_broker.memory.hub import MemoryHub
@@ -22,6 +22,7 @@ from toolmesh_contracts.errors import ErrorCode
 from toolmesh_identity.development import DevelopmentIssuer
 from toolmesh_runtime.admission import Verifier
 from toolmesh_runtime.handed_back import HandedBack
+from toolmesh_runtime.lease_keeper import LeaseKeeper
 from toolmesh_runtime.metrics import WorkerMetrics
 from toolmesh_runtime.one_call import CallHandler
 from toolmesh_runtime.running_calls import RunningCalls
@@ -180,8 +181,9 @@ async def test_lease_that_was_granted_late_is_renewed_before_the_tool_starts(tmp
     async with worker_without_tools(tmp_path, lease_s=0.5) as (handler, _issuer, broker):
         call = invocation()
         object.__setattr__(handler, "ledger", LateLedger(broker))
-        lease = await handler._take(call, await handler.ledger.look("default", call.id))
-        assert lease is not None
+        taken = await handler._take(call, await handler.ledger.look("default", call.id))
+        assert taken is not None
+        assert time.monotonic() < taken.valid_until
         assert (await handler.ledger.look("default", call.id)).state is ClaimState.LIVE
 
 
@@ -192,3 +194,51 @@ async def test_lease_that_was_granted_late_and_lost_starts_no_tool(tmp_path: Pat
         object.__setattr__(handler, "ledger", LateAndLost(broker))
         with pytest.raises(LeaseLostError):
             await handler._take(call, await handler.ledger.look("default", call.id))
+
+
+class SilentLease(Lease):
+    """Its renewals get no answer."""
+
+    async def renew(self, lease_s: float) -> None:
+        """Say that nobody answers."""
+        raise BrokerTimeoutError("no answer")
+
+
+class LateAndSilent(LateLedger):
+    """Nobody answers the renewal of what it has granted."""
+
+    async def take(self, pool: str, invocation: str, claim: Claim, **asked: Any) -> Lease | None:
+        """Take, and tell late."""
+        lease = await super().take(pool, invocation, claim, **asked)
+        assert lease is not None
+        lease.__class__ = SilentLease
+        return lease
+
+
+async def test_lease_that_was_granted_late_and_cannot_be_renewed_is_handed_back(tmp_path: Path) -> None:
+    """Nothing has run: a successor must not answer that the outcome is unknown."""
+    async with worker_without_tools(tmp_path, lease_s=0.1) as (handler, _issuer, broker):
+        call = invocation()
+        object.__setattr__(handler, "ledger", LateAndSilent(broker))
+        with pytest.raises(BrokerTimeoutError):
+            await handler._take(call, await handler.ledger.look("default", call.id))
+        assert (await handler.ledger.look("default", call.id)).state is ClaimState.FREE
+
+
+async def test_keeper_gives_up_when_the_ledger_does_and_not_later(tmp_path: Path) -> None:
+    """What was granted a while ago ends that much sooner, whatever the lease is worth when it begins."""
+    async with worker_without_tools(tmp_path) as (handler, _issuer, _broker):
+        call = invocation()
+        free = await handler.ledger.look("default", call.id)
+        lease = await handler.ledger.take(
+            "default", call.id, free, worker="w", deadline_ms=call.deadline_ms, lease_s=60
+        )
+        assert lease is not None
+        keeper = LeaseKeeper(lease, cast("Any", None), 60, 0.01, time.monotonic(), _nothing)
+        async with asyncio.timeout(10):
+            with pytest.raises(LeaseLostError, match="ran out"):
+                await keeper.keep()
+
+
+async def _nothing() -> None:
+    """What is done after a renewal."""

@@ -95,6 +95,12 @@ def test_secret_is_hidden_in_names_of_files_and_in_what_is_said_of_them() -> Non
     }
 
 
+def test_secret_number_is_hidden_in_data_and_index_too() -> None:
+    """As a number it says as much as its text; others, and truth values, stay."""
+    index = {"f": {"pin": 12345678, "other": 12.5, "yes": True}}
+    assert redacted_index(index, ("12345678",)) == {"f": {"pin": "[redacted]", "other": 12.5, "yes": True}}
+
+
 @given(st.lists(st.sampled_from([b"42", b" ", b"4", b"2", b"x", b"\xc3\xa9"]), max_size=20))
 async def test_short_secret_is_hidden_wherever_a_stream_is_cut(parts: list[bytes]) -> None:
     """What stands before and after it counts, also across a cut."""

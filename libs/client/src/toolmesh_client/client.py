@@ -149,7 +149,7 @@ class Client:
             request: What to call.
             keep: Awaited with the result before the worker hears that it is safe, and before the handle has it: puts it
                 where a successor of this process finds it. If it raises, the worker stores the result, and the call
-                ends as INTERNAL_ERROR.
+                ends as INTERNAL_ERROR; an end that no worker told, as at the deadline, stays as it is.
 
         Raises:
             ToolNotFoundError, AmbiguousToolError: no worker serves the tool, or several pools do.

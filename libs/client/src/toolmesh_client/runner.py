@@ -140,6 +140,8 @@ class CallRunner:
         except Exception as error:  # noqa: BLE001 - the caller's own code: whatever fails in it, the result is not safe
             call = self.call
             _log.warning("the result of call %s was not kept: %r", call.invocation, error)
+            if self._received is None:
+                return True  # no worker has it, so nobody stores it: it is told, or gone
             message = f"{call.tool!r} has ended, but its result could not be kept: {error}"
             hint = f"`toolmesh result {call.invocation}` shows it, for a day after the call's deadline"
             code = ErrorCode.INTERNAL_ERROR

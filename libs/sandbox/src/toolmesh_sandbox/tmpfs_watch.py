@@ -72,13 +72,9 @@ class TmpfsWatch:
             return []
         paths = [f"/proc/{first}/root{folder}" for folder in self._folders]
         try:
-            places = _open(paths)
-        except PermissionError:
-            if self._uid is None:
-                return []
-            places = _open_as(self._uid, paths)  # root without CAP_SYS_PTRACE may not look there itself
+            places = _open_as_able(paths, self._uid)
         except OSError:
-            return []  # it has just ended
+            return []  # it has just ended, or there is no descriptor or process left for a look: the next one may do
         self._places = places
         try:
             if process_tree.parent(first) == bwrap:
@@ -87,6 +83,15 @@ class TmpfsWatch:
             pass
         self.close()
         return []
+
+
+def _open_as_able(paths: Sequence[str], uid: int | None) -> list[int]:
+    try:
+        return _open(paths)
+    except PermissionError:
+        if uid is None:
+            raise
+    return _open_as(uid, paths)  # root without CAP_SYS_PTRACE may not look there itself
 
 
 def _open(paths: Sequence[str]) -> list[int]:
@@ -114,6 +119,7 @@ def _open_as(uid: int, paths: Sequence[str]) -> list[int]:
             finally:
                 os._exit(0)
         theirs.close()
-        places = list(socket.recv_fds(mine, 1, len(paths), socket.MSG_CMSG_CLOEXEC)[1])
-    os.waitpid(child, 0)
-    return places
+        try:
+            return list(socket.recv_fds(mine, 1, len(paths), socket.MSG_CMSG_CLOEXEC)[1])
+        finally:
+            os.waitpid(child, 0)

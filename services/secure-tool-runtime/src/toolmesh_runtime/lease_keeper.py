@@ -21,6 +21,7 @@ class LeaseKeeper:
     """Renews until cancelled.
 
     Attributes:
+        valid_until: Until when the ledger has granted the lease, by the monotonic clock.
         on_renewed: Awaited after each renewal.
         settling: The tool has ended: a lost lease no longer matters, because the first result wins.
     """
@@ -29,6 +30,7 @@ class LeaseKeeper:
     delivery: Delivery
     lease_s: float
     renew_s: float
+    valid_until: float
     on_renewed: Callable[[], Awaitable[None]]
     settling: bool = False
 
@@ -38,18 +40,17 @@ class LeaseKeeper:
         Raises:
             LeaseLostError: the call was cancelled or taken over, or could not be renewed in time, while the tool runs.
         """
-        valid_until = time.monotonic() + self.lease_s
         while True:
             await asyncio.sleep(self.renew_s)
             before = time.monotonic()
-            left_s = self.renew_s if self.settling else valid_until - before
+            left_s = self.renew_s if self.settling else self.valid_until - before
             if left_s <= 0:
                 # A renewal now would bring a lease back to life that others may have seen dead.
                 raise LeaseLostError("the lease ran out without a broker to renew it")
             try:
                 async with asyncio.timeout(left_s):
                     await self.lease.renew(self.lease_s)
-                    valid_until = before + self.lease_s
+                    self.valid_until = before + self.lease_s
                     await self.delivery.in_progress()
             except LeaseLostError:
                 if self.settling:

@@ -1,11 +1,12 @@
 """What happens to one delivery, step by step, from the queue to its one result."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from toolmesh_broker.dead_letters import bury
 from toolmesh_broker.errors import BrokerError, LeaseLostError
@@ -40,6 +41,13 @@ _NOT_AVAILABLE_AFTER_S: Final = 30.0
 """A call that no worker of the pool can run waits this long for one that can."""
 _POISON_AFTER_DELIVERIES: Final = 3
 _UNKNOWN: Final = "whether the tool's effects happened is unknown"
+
+
+class _Taken(NamedTuple):
+    """The right to run a call, and until when it is granted, by the monotonic clock."""
+
+    lease: Lease
+    valid_until: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,17 +122,23 @@ class CallHandler:
             message = "the call's deadline passed before a worker was free"
             await self._fail(delivery, invocation, 0, ErrorCode.DEADLINE_EXCEEDED, message)
             return
-        lease = await self._take(invocation, claim)
-        if lease is None:
+        taken = await self._take(invocation, claim)
+        if taken is None:
             await self._leave(delivery)
             return
-        await self._run(delivery, call, tool, lease, config, secrets)
+        if invocation.deadline_ms <= _now_ms():
+            await taken.lease.hand_back()
+            message = "the call's deadline passed before the ledger had granted its run"
+            await self._fail(delivery, invocation, 0, ErrorCode.DEADLINE_EXCEEDED, message)
+            return
+        await self._run(delivery, call, tool, taken, config, secrets)
 
-    async def _take(self, invocation: Invocation, claim: Claim) -> Lease | None:
+    async def _take(self, invocation: Invocation, claim: Claim) -> _Taken | None:
         """Take the ledger's key; None if someone else was quicker.
 
         Raises:
             LeaseLostError: someone else has found the lease dead, because the ledger answered so late.
+            BrokerError: the ledger does not answer; where it can, it is told that nothing has run.
         """
         asked_at = time.monotonic()
         lease = await self.ledger.take(
@@ -135,11 +149,20 @@ class CallHandler:
             deadline_ms=invocation.deadline_ms,
             lease_s=self.lease_s,
         )
+        if lease is None:
+            return None
         # A lease counts from the question. No tool may start on one that others see run out.
-        while lease is not None and time.monotonic() - asked_at > self.renew_s:
+        while time.monotonic() - asked_at > self.renew_s and invocation.deadline_ms > _now_ms():
             asked_at = time.monotonic()
-            await lease.renew(self.lease_s)
-        return lease
+            try:
+                await lease.renew(self.lease_s)
+            except LeaseLostError:
+                raise
+            except BrokerError:
+                with contextlib.suppress(BrokerError):
+                    await lease.hand_back()
+                raise
+        return _Taken(lease, asked_at + self.lease_s)
 
     async def _leave(self, delivery: Delivery) -> None:
         self.metrics.handed_back.labels("lease").inc()
@@ -169,16 +192,16 @@ class CallHandler:
         delivery: Delivery,
         call: AdmittedCall,
         tool: LoadedTool,
-        lease: Lease,
+        taken: _Taken,
         config: Mapping[str, Any],
         secrets: tuple[str, ...],
     ) -> None:
-        invocation = call.invocation
+        invocation, lease = call.invocation, taken.lease
         await self.observer(CallStep.TAKEN, invocation.id)
         if isinstance(delivery, DirectDelivery):
             await delivery.taken()
         renewed = partial(self.observer, CallStep.RENEWED, invocation.id)
-        keeper = LeaseKeeper(lease, delivery, self.lease_s, self.renew_s, renewed)
+        keeper = LeaseKeeper(lease, delivery, self.lease_s, self.renew_s, taken.valid_until, renewed)
         replies = replying(
             self.broker,
             pool=invocation.pool,

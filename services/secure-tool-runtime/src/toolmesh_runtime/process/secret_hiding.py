@@ -111,6 +111,9 @@ def _redacted_value(value: Any, hide: Redactor) -> Any:
         return [_redacted_value(item, hide) for item in value]
     if isinstance(value, dict):
         return {hide.exact(key): _redacted_value(item, hide) for key, item in value.items()}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text = str(value)
+        return value if (clean := hide.exact(text)) == text else clean
     return value
 
 
