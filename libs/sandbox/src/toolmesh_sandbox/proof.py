@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import fcntl
 import json
 import os
 import secrets
@@ -30,6 +31,7 @@ _HOG_BYTES = 96 * MEBIBYTE
 _LITTER_LIMIT = 200
 _LITTER = 300
 _AT_ONCE = 4
+_CANARY = ".canary-"
 """Sandboxes. Most of them wait most of their time."""
 _READ_ONLY = ("", "/usr", "/usr/bin", "/etc", "/dev", "/proc", "/bin", "/lib", "/var", "/opt")
 _SECRETS = ("/etc/shadow", "/root/.ssh/id_rsa", "/root/.bashrc", "/run/secrets/kubernetes.io/serviceaccount/token")
@@ -87,9 +89,13 @@ def _first(failures: BaseExceptionGroup[SandboxError]) -> SandboxError:
 
 
 def _canary(stack: ExitStack, base: Path) -> Canary:
-    secret = base / f".canary-{secrets.token_hex(4)}"
-    descriptor = os.open(secret, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    os.close(descriptor)
+    _sweep_canaries(base)
+    secret = base / f"{_CANARY}{secrets.token_hex(4)}"
+    unlocked = secret.with_name(f"new{secret.name}")
+    descriptor = os.open(unlocked, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    stack.callback(os.close, descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # goes with this process: what is not locked was left by a dead one
+    unlocked.rename(secret)
     stack.callback(secret.unlink, missing_ok=True)
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
     shared = Path(SHARED_INSIDE) / secret.name
@@ -97,6 +103,15 @@ def _canary(stack: ExitStack, base: Path) -> Canary:
         shared.touch(mode=0o666)
         stack.callback(shared.unlink, missing_ok=True)
     return Canary(secret=secret, port=listener.getsockname()[1])
+
+
+def _sweep_canaries(base: Path) -> None:
+    """Remove what killed workers have left."""
+    for left in base.glob(f"{_CANARY}*"):
+        with suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (Path(SHARED_INSIDE) / left.name).unlink(missing_ok=True)
+            left.unlink(missing_ok=True)
 
 
 def _promises(backend: Backend, policy: Policy) -> list[str]:

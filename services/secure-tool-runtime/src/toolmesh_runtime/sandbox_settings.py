@@ -47,8 +47,15 @@ def named_profiles(config: WorkerConfig, folder: Path) -> set[str]:
     """
     found: set[str | None] = set()
     for place in sort_places([folder / path for path in config.toolsets]).toolsets:
-        for path in find_manifests([place]):
+        for path in _manifests(place):
             with suppress(ConfigError):
                 tools = load_manifest(path).tools.values()
                 found |= {tool.sandbox_profile for tool in tools if tool.pool == config.pool}
     return {name for name in found if name is not None}
+
+
+def _manifests(place: Path) -> list[Path]:
+    try:
+        return find_manifests([place])
+    except ConfigError:
+        return []

@@ -8,13 +8,20 @@ from toolmesh_broker.jetstream.keyvalue import DELETE_MARKER_TTL_S
 from toolmesh_contracts.names import SHARD_COUNT, Lane
 from toolmesh_contracts.subjects import Subjects
 
-__all__ = ["SHARDS_METADATA", "ConsumerLayout", "LayoutSettings", "StreamLayout", "stream_layouts"]
+__all__ = [
+    "ACK_WAIT_ON_CLUSTER_S",
+    "SHARDS_METADATA",
+    "ConsumerLayout",
+    "LayoutSettings",
+    "StreamLayout",
+    "stream_layouts",
+]
 
 SHARDS_METADATA: Final = "toolmesh.shards"
 _NANOSECONDS: Final = 1_000_000_000
 _MIB: Final = 1024 * 1024
 _DAY_S: Final = 86_400
-_ACK_WAIT_ON_CLUSTER_S: Final = 10.0
+ACK_WAIT_ON_CLUSTER_S: Final = 10.0
 """Leases are longer there, to outlast the choice of another leader: a dead worker's call is decided in twice this."""
 
 
@@ -54,7 +61,7 @@ class LayoutSettings:
     @classmethod
     def on_servers(cls, replicas: int) -> "LayoutSettings":
         """Return what suits one server, or so many of a cluster."""
-        return cls() if replicas == 1 else cls(replicas=replicas, ack_wait_s=_ACK_WAIT_ON_CLUSTER_S)
+        return cls() if replicas == 1 else cls(replicas=replicas, ack_wait_s=ACK_WAIT_ON_CLUSTER_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

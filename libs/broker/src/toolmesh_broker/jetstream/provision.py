@@ -9,7 +9,7 @@ from typing import Any
 from toolmesh_broker.errors import BrokerError, StreamMismatchError
 from toolmesh_broker.jetstream.api import ApiError, api_request
 from toolmesh_broker.jetstream.connection import Connection
-from toolmesh_broker.jetstream.layout import LayoutSettings, StreamLayout, stream_layouts
+from toolmesh_broker.jetstream.layout import ACK_WAIT_ON_CLUSTER_S, LayoutSettings, StreamLayout, stream_layouts
 from toolmesh_broker.task_scope import task_scope
 
 __all__ = ["CONSUMER_NOT_FOUND", "STREAM_NOT_FOUND", "compare", "keep_provisioned", "look_up", "provision"]
@@ -22,6 +22,7 @@ _RACED = frozenset({10058, 10105, 10148, 10013, 10012})
 """Someone else made it between our look and our create."""
 _ABSENT: tuple[Any, ...] = (None, False, 0, -1, "", [], {})
 _REPLICAS = "num_replicas"
+_ACK_WAIT = "ack_wait"
 _UNORDERED = frozenset({"subjects"})
 
 
@@ -138,4 +139,6 @@ def _same(field: str, ours: Any, theirs: Any) -> bool:
         return True
     if field == _REPLICAS:
         return bool(theirs >= ours)  # more of them, as an operator may have asked for, keep every promise
+    if field == _ACK_WAIT:
+        return bool(ours == theirs or theirs == ACK_WAIT_ON_CLUSTER_S * 1_000_000_000)  # as they go with more replicas
     return bool(ours == theirs)
