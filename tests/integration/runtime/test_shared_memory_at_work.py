@@ -79,7 +79,7 @@ async def test_a_tool_works_in_parallel_on_shared_memory(tmp_path: Path) -> None
     toolset = write_toolset(tmp_path / "tools", {"parallel": (_PARALLEL, {"sandbox_profile": "standard"})})
     async with broker_and_client(tmp_path) as mesh, worker_in_process(mesh, [toolset]):
         result = await mesh.client.call("parallel", {"numbers": [1, -2, 3]})
-    assert result.outcome is Outcome.OK, result
+    assert result.outcome is Outcome.OK, result.text()
     assert result.data == {"total": 6, "counted": 200}
 
 
