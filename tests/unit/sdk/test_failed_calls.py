@@ -93,6 +93,34 @@ def test_an_interrupt_ends_with_its_signals_code_and_an_envelope(tool: ToolProce
     assert outcome.exit_code == 128 + signal.SIGINT
 
 
+def test_a_tool_can_end_a_child_that_it_forked(tool: ToolProcess) -> None:
+    """A pool ends its processes so and waits for them: the tool's own way to be cancelled is not theirs."""
+    tool.write(
+        """
+        import os, signal, time
+        from toolmesh_sdk import tool_cli
+
+        def end():
+            "End a child that would swallow any exception."
+            ready, started = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(started, b".")
+                while True:
+                    try:
+                        time.sleep(60)
+                    except BaseException:
+                        pass
+            os.read(ready, 1)
+            os.kill(child, signal.SIGTERM)
+            return os.WTERMSIG(os.waitpid(child, 0)[1])
+
+        tool_cli(end)()
+        """
+    )
+    assert tool.call({}).result == signal.SIGTERM
+
+
 @pytest.mark.parametrize("form", ["def", "async def"])
 def test_termination_cancels_the_tool_runs_its_finally_and_writes_an_envelope(tool: ToolProcess, form: str) -> None:
     """TERM is how a host cancels; `except Exception` must not swallow it."""

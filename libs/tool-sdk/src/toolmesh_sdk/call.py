@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from os import getpid, kill
 
 from .calling import Awaiting, call_with, can_be_called_with
 from .context import SandboxToolContextFacade
@@ -127,7 +128,13 @@ def _stop_on_termination(context: SandboxToolContextFacade) -> None:
     """Make SIGTERM end the tool as an exception, so that its `finally` blocks run and an envelope is written."""
     import _signal as signal  # type: ignore[import-not-found]  # the enum front of `signal` costs a millisecond
 
-    def stop(_number: int, _frame: object) -> None:
+    process = getpid()
+
+    def stop(number: int, _frame: object) -> None:
+        if getpid() != process:  # a child that the tool forked, such as a pool's: its parent wants it gone, and waits
+            signal.signal(number, signal.SIG_DFL)
+            kill(getpid(), number)
+            return
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         context.cancelled = True
         raise ToolCancelledError("cancelled by the host")
