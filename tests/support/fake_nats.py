@@ -10,10 +10,15 @@ from typing import Any
 
 @dataclass
 class FakeNats:
-    """What the fake was told, and how it answers `$JS.API.INFO`."""
+    """What the fake was told, and how it answers `$JS.API.INFO`.
+
+    Attributes:
+        before: Answers to the first questions, in their order; None leaves one without an answer.
+    """
 
     info: dict[str, Any]
     api_info: dict[str, Any]
+    before: list[dict[str, Any] | None] = field(default_factory=list)
     port: int = 0
     connects: list[dict[str, Any]] = field(default_factory=list)
     received: bytearray = field(default_factory=bytearray)
@@ -49,7 +54,10 @@ class FakeNats:
             case ["PING"]:
                 writer.write(b"PONG\r\n")
             case ["PUB", "$JS.API.INFO", reply, _size]:
-                body = json.dumps(self.api_info).encode()
+                said = self.before.pop(0) if self.before else self.api_info
+                if said is None:
+                    return
+                body = json.dumps(said).encode()
                 writer.write(f"MSG {reply} 1 {len(body)}\r\n".encode() + body + b"\r\n")
 
 

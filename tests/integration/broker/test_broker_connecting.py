@@ -104,6 +104,16 @@ async def test_an_account_without_jetstream_is_refused() -> None:
                 pass
 
 
+async def test_connecting_waits_for_a_cluster_that_elects_a_leader() -> None:
+    """Its servers say that JetStream is not ready, or nothing at all, for some seconds."""
+    not_ready = {"error": {"code": 503, "err_code": 10008, "description": "JetStream system temporarily unavailable"}}
+    async with fake_nats() as fake:
+        fake.before += [not_ready, None, not_ready]
+        async with asyncio.timeout(14), connect(_settings(fake.url)):
+            pass
+    assert fake.before == []
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

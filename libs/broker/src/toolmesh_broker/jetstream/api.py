@@ -1,45 +1,28 @@
 """The JetStream API: administrative requests and acknowledged publishes, with errors as types."""
 
-import asyncio
 import json
-import random
 import secrets
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from toolmesh_broker.errors import (
-    BrokerClosedError,
     BrokerError,
     BrokerRefusedError,
-    BrokerTimeoutError,
-    BrokerUnreachableError,
-    NoRespondersError,
     QueueFullError,
     RevisionConflictError,
 )
 from toolmesh_broker.jetstream.connection import Connection
-from toolmesh_broker.jetstream.requests import Answer
+from toolmesh_broker.jetstream.retrying import OPERATION_TIMEOUT_S, decoded, until_answered
 from toolmesh_broker.ports import PublishReceipt
 from toolmesh_contracts.headers import EXPECTED_LAST_SUBJECT_SEQUENCE, MESSAGE_ID
 
-__all__ = ["ApiError", "api_request", "fresh_id", "publish_acknowledged", "until_answered"]
+__all__ = ["ApiError", "api_request", "fresh_id", "publish_acknowledged"]
 
-REQUEST_TIMEOUT_S: Final = 5.0
-OPERATION_TIMEOUT_S: Final = 15.0
-_RETRY_FIRST_S = 0.05
-_RETRY_MOST_S = 1.0
-_LEAST_TRY_S = 0.05
-"""A shorter last try would only hide the error of the one before."""
 _EXPECTED_STREAM = "Nats-Expected-Stream"
 
 _WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
-_NOT_READY = frozenset({10008, 10009})
-"""The system is temporarily unavailable, or its peers have no leader."""
 _FULL = frozenset({10023, 10047, 10077, 10027, 10028})
 """Insufficient resources, no storage left, a stream limit, too many streams or consumers."""
-
-T = TypeVar("T")
 
 
 class ApiError(BrokerRefusedError):
@@ -62,32 +45,6 @@ def fresh_id() -> str:
     return secrets.token_urlsafe(12)
 
 
-async def until_answered(operation: Callable[[float], Awaitable[T]], timeout_s: float) -> T:
-    """Try an operation that is safe to repeat until it is answered.
-
-    Args:
-        operation: Takes the seconds that one try may last.
-        timeout_s: Seconds for all tries together.
-
-    Raises:
-        NoRespondersError, BrokerTimeoutError, BrokerUnreachableError: the last try's error when the time is over.
-    """
-    deadline = time.monotonic() + timeout_s
-    pause = _RETRY_FIRST_S
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            return await operation(max(_LEAST_TRY_S, min(left, REQUEST_TIMEOUT_S)))
-        except BrokerClosedError:
-            raise
-        except (NoRespondersError, BrokerTimeoutError, BrokerUnreachableError):
-            left = deadline - time.monotonic() - _LEAST_TRY_S
-            if left <= 0:
-                raise
-        await asyncio.sleep(min(left, random.uniform(0, pause)))  # noqa: S311 - jitter
-        pause = min(_RETRY_MOST_S, pause * 2)
-
-
 async def api_request(
     connection: Connection,
     operation: str,
@@ -103,7 +60,7 @@ async def api_request(
     encoded = json.dumps(body).encode() if body is not None else b""
 
     async def once(try_s: float) -> dict[str, Any]:
-        return _decoded(await connection.ask(f"$JS.API.{operation}", encoded, try_s))
+        return decoded(await connection.ask(f"$JS.API.{operation}", encoded, try_s))
 
     response = await until_answered(once, timeout_s)
     if error := response.get("error"):
@@ -132,20 +89,12 @@ async def publish_acknowledged(
     complete = {**headers, _EXPECTED_STREAM: stream}
 
     async def once(try_s: float) -> dict[str, Any]:
-        return _decoded(await connection.ask(subject, body, try_s, complete))
+        return decoded(await connection.ask(subject, body, try_s, complete))
 
     answer = await until_answered(once, timeout_s)
     if error := answer.get("error"):
         raise _publish_error(subject, complete, ApiError(f"a message to {subject}", error))
     return PublishReceipt(str(answer["stream"]), int(answer["seq"]), bool(answer.get("duplicate", False)))
-
-
-def _decoded(answer: Answer) -> dict[str, Any]:
-    """Read an answer; that JetStream is not ready yet, as after a restart, counts as none."""
-    decoded: dict[str, Any] = json.loads(answer.body)
-    if decoded.get("error", {}).get("err_code") in _NOT_READY:
-        raise NoRespondersError("JetStream")
-    return decoded
 
 
 def _publish_error(subject: str, headers: Mapping[str, str], error: ApiError) -> BrokerError:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import re
 import secrets
@@ -25,11 +24,12 @@ from toolmesh_broker.errors import (
     InsecureConnectionError,
     NoRespondersError,
     PayloadTooLargeError,
-    ServerTooOldError,
 )
 from toolmesh_broker.jetstream.callbacks import Callbacks
 from toolmesh_broker.jetstream.client_options import client_options, requires_tls
 from toolmesh_broker.jetstream.requests import Answer, PendingAnswer, RequestInbox
+from toolmesh_broker.jetstream.retrying import OPERATION_TIMEOUT_S, decoded, until_answered
+from toolmesh_broker.jetstream.server_check import check_server
 from toolmesh_broker.jetstream.transport import GuardedTransport, TlsNotOfferedError
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_contracts.subjects import Subjects
@@ -38,12 +38,9 @@ __all__ = ["Connection", "open_connection"]
 
 _log = logging.getLogger(__name__)
 
-_REQUIRED_API_LEVEL = 2
-_MIN_MAX_PAYLOAD = 1024 * 1024
-"""Bytes; a dead letter's body of 512 KiB is a third longer in it."""
 _WRITE_BUFFER = 2 * 1024 * 1024
 _CLOSE_TIMEOUT_S = 5.0
-_CONTROL_REQUEST_S = 5.0
+_INFO_TRY_S = 2.0
 _UNLIMITED = 0
 _MOST_TOLD = 1000
 _DENIED = re.compile(r"permissions violation for (publish|subscription) to \"([^\"]*)\"", re.IGNORECASE)
@@ -121,7 +118,7 @@ class Connection:
         self._established = True
         self._up.set()
         await self.subscribe_raw(self._requests.subject, self._requests.receive)
-        await self._check_server()
+        check_server(await self._jetstream_info(), self.max_payload, _server_version(self._client))
         _log.info("broker connected", extra={"identity": self.identity})
 
     async def close(self) -> None:
@@ -232,8 +229,8 @@ class Connection:
             BrokerPermissionError: this identity may not subscribe to it.
         """
         # The server works through one connection's commands in order: an answer to any request proves the earlier SUB.
-        with contextlib.suppress(NoRespondersError, BrokerPermissionError):
-            await self.ask("$JS.API.INFO", b"", _CONTROL_REQUEST_S)
+        with contextlib.suppress(BrokerRefusedError):
+            await self._jetstream_info()
         if subject.lower() in self._denied_subscriptions:
             raise BrokerPermissionError("subscribe to", subject)
 
@@ -277,24 +274,24 @@ class Connection:
         except nats.errors.Error as error:
             _log.debug("ending a subscription: %s", error)
 
-    async def _check_server(self) -> None:
-        try:
-            info = json.loads((await self.ask("$JS.API.INFO", b"", _CONTROL_REQUEST_S)).body)
-        except NoRespondersError:
-            raise BrokerRefusedError(
-                "the broker has no JetStream", hint="start nats-server with JetStream on"
-            ) from None
+    async def _jetstream_info(self) -> dict[str, Any]:
+        """Ask for this account's JetStream; a cluster that elects a leader leaves questions without an answer.
 
-        if refusal := info.get("error"):
-            raise BrokerRefusedError(f"the broker denies JetStream: {refusal.get('description')}")
-        level = int(info.get("api", {}).get("level", 0))
-        if level < _REQUIRED_API_LEVEL:
-            raise ServerTooOldError(level, _REQUIRED_API_LEVEL, _server_version(self._client))
-        if self.max_payload < _MIN_MAX_PAYLOAD:
-            raise BrokerRefusedError(
-                f"the broker's max_payload is {self.max_payload} bytes, needed are {_MIN_MAX_PAYLOAD}",
-                hint="raise max_payload in the server's configuration",
-            )
+        Raises:
+            BrokerRefusedError: this server has no JetStream.
+            BrokerError: no answer in time.
+        """
+
+        async def once(try_s: float) -> dict[str, Any]:
+            try:
+                answer = await self.ask("$JS.API.INFO", b"", try_s)
+            except NoRespondersError:
+                raise BrokerRefusedError(
+                    "the broker has no JetStream", hint="start nats-server with JetStream on"
+                ) from None
+            return decoded(answer)
+
+        return await until_answered(once, OPERATION_TIMEOUT_S, _INFO_TRY_S)
 
     def _raise_if_over(self) -> None:
         if self._lost.done() and not self._lost.cancelled():

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 
 from toolmesh_broker.jetstream.ack_subject import AckSubject
-from toolmesh_broker.jetstream.api import OPERATION_TIMEOUT_S, until_answered
 from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.requests import Answer
+from toolmesh_broker.jetstream.retrying import OPERATION_TIMEOUT_S, until_answered
 
 __all__ = ["JetStreamDelivery"]
 

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from toolmesh_broker.errors import BrokerRefusedError, KeyExistsError, RevisionConflictError
-from toolmesh_broker.jetstream.api import OPERATION_TIMEOUT_S, fresh_id, publish_acknowledged, until_answered
+from toolmesh_broker.jetstream.api import fresh_id, publish_acknowledged
 from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.pull_timing import PullTiming
 from toolmesh_broker.jetstream.requests import Answer
+from toolmesh_broker.jetstream.retrying import OPERATION_TIMEOUT_S, until_answered
 from toolmesh_broker.jetstream.watch import JetStreamWatch
 from toolmesh_broker.ports import Entry, InitialDone
 from toolmesh_broker.ttl import whole_seconds

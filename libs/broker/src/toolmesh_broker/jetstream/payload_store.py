@@ -25,15 +25,10 @@ from toolmesh_broker.errors import (
     PayloadMissingError,
     QueueFullError,
 )
-from toolmesh_broker.jetstream.api import (
-    OPERATION_TIMEOUT_S,
-    REQUEST_TIMEOUT_S,
-    api_request,
-    publish_acknowledged,
-    until_answered,
-)
+from toolmesh_broker.jetstream.api import api_request, publish_acknowledged
 from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.requests import Answer, PendingAnswer
+from toolmesh_broker.jetstream.retrying import OPERATION_TIMEOUT_S, REQUEST_TIMEOUT_S, until_answered
 from toolmesh_broker.task_scope import task_scope
 from toolmesh_broker.ttl import whole_seconds
 from toolmesh_contracts.envelopes.values import PayloadRef

@@ -4,9 +4,9 @@ import json
 from typing import Final
 
 from toolmesh_broker.errors import BrokerRefusedError
-from toolmesh_broker.jetstream.api import OPERATION_TIMEOUT_S, until_answered
 from toolmesh_broker.jetstream.connection import Connection
 from toolmesh_broker.jetstream.requests import Answer
+from toolmesh_broker.jetstream.retrying import OPERATION_TIMEOUT_S, until_answered
 from toolmesh_broker.ports import StoredMessage
 
 __all__ = ["next_stored"]
