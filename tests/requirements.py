@@ -25,6 +25,7 @@ SDK_PARAMETERS = "docs/tool-sdk.md: Parameters"
 SDK_CONTEXT = "docs/tool-sdk.md: The context"
 SDK_DECLARATIONS = "docs/tool-sdk.md: Declarations"
 MODELS = "docs/operating.md: Models for tools"
+ASKING = "docs/asking-agents.md: How a task runs"
 PUBLISHED = "docs/writing-tools.md: Tools that bring a published SDK along"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
 CALLERS = "docs/security.md: Who may call"
@@ -144,6 +145,15 @@ REQUIREMENTS = {
     "models:proof": Requirement(
         MODELS, "Only a call that an executor signed for the pool may ask, and only while it runs."
     ),
+    "loop:ask": Requirement(ASKING, "An agent answers through the tools that workers run for it."),
+    "loop:streaming": Requirement(ASKING, "Text comes as it is written."),
+    "loop:parallel": Requirement(ASKING, "Calls of one turn run at once, and the model gets all their results."),
+    "loop:restart": Requirement(ASKING, "Text of a turn that broke off is void, and the reader is told."),
+    "loop:budget": Requirement(ASKING, "One budget bounds all attempts to get one turn of the model."),
+    "loop:turns": Requirement(ASKING, "A task ends within its turns, with a reason."),
+    "loop:failures": Requirement(ASKING, "A tool that keeps failing the same way is not called again."),
+    "loop:content": Requirement(ASKING, "A result that is too long is never shown by half of it."),
+    "loop:scopes": Requirement(ASKING, "A tool is shown only to callers with its scopes, and refused to others."),
     "process:stopped": Requirement(PROCESS, "A program that has to end gets SIGTERM and a moment before it is killed."),
     "process:credential": Requirement(PROCESS, "An operator's own credential arrives as a ready header."),
     "published:releases": Requirement(PUBLISHED, "Tools of each release of the published SDK run unchanged."),

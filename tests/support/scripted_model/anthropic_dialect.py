@@ -12,10 +12,22 @@ _FINISH = {"stop": "end_turn", "length": "max_tokens"}
 
 def question(body: Mapping[str, Any], headers: Mapping[str, str]) -> Question:
     """Read a request."""
-    user: Mapping[str, Any] = next((one for one in reversed(body["messages"]) if one["role"] == "user"), {})
+    said = [one["content"] for one in body["messages"] if one["role"] == "user"]
+    texts = [text for content in said if (text := _text(content))]
+    tools = tuple(tool["name"] for tool in body.get("tools", ()))
+    last = [] if not said or isinstance(said[-1], str) else said[-1]
+    results = tuple(_text(part["content"]) for part in last if part["type"] == "tool_result")
     key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
     return Question(
-        "anthropic", body["model"], _text(body.get("system")), _text(user.get("content")), key, body, headers
+        "anthropic",
+        body["model"],
+        _text(body.get("system")),
+        texts[-1] if texts else "",
+        key,
+        body,
+        headers,
+        tools,
+        results,
     )
 
 

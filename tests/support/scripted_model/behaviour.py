@@ -17,6 +17,8 @@ class Question:
         key: The key that was sent.
         body: The whole request.
         headers: Those of the request, by name.
+        tools: Names of the tools that were offered.
+        results: What tools answered to the calls that were asked last.
     """
 
     dialect: str
@@ -26,6 +28,8 @@ class Question:
     key: str
     body: Mapping[str, Any]
     headers: Mapping[str, str]
+    tools: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
     @property
     def stream(self) -> bool:

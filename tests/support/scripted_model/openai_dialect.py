@@ -1,5 +1,6 @@
 """The protocol of OpenAI's chat completions."""
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +15,10 @@ def question(body: Mapping[str, Any], headers: Mapping[str, str]) -> Question:
     said = {message["role"]: _text(message.get("content")) for message in body["messages"]}
     system = said.get("system") or said.get("developer") or ""
     key = headers.get("authorization", "").removeprefix("Bearer ")
-    return Question("openai", body["model"], system, said.get("user", ""), key, body, headers)
+    tools = tuple(tool["function"]["name"] for tool in body.get("tools", ()))
+    last = itertools.takewhile(lambda message: message["role"] == "tool", reversed(body["messages"]))
+    results = tuple(_text(message["content"]) for message in last)[::-1]
+    return Question("openai", body["model"], system, said.get("user", ""), key, body, headers, tools, results)
 
 
 def _text(content: Any) -> str:

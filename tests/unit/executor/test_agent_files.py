@@ -72,3 +72,18 @@ def test_an_agent_folder_whose_name_can_be_no_agents_is_told(tmp_path: Path) -> 
     assert loaded.agents == {}
     assert "rename it" in str(loaded.problems[0])
     assert "workdir" in str(loaded.problems[1])
+
+
+def test_an_agent_folders_prompt_is_its_instruction(tmp_path: Path) -> None:
+    """A prompt that can't be read leaves the agent out: without it, it would be another agent."""
+    for name, prompt in (("guide", b"Be kind."), ("bad", b"\xff"), ("plain", None)):
+        folder = agent_folder(tmp_path / name, {"one": "true"})
+        if prompt is not None:
+            (folder / "prompt.md").write_bytes(prompt)
+    (agent_folder(tmp_path / "linked", {"one": "true"}) / "prompt.md").symlink_to(tmp_path / "nowhere")
+    loaded = load_agents([tmp_path / name for name in ("guide", "bad", "plain", "linked")], "demo", {})
+    assert {name: one.agent.config.instruction for name, one in loaded.agents.items()} == {
+        "guide": "Be kind.",
+        "plain": "",
+    }
+    assert ["bad/prompt.md" in str(loaded.problems[0]), "linked/prompt.md" in str(loaded.problems[1])] == [True, True]

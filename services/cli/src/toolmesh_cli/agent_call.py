@@ -19,7 +19,7 @@ from toolmesh_executor.agent_dispatcher import agent_dispatcher
 from toolmesh_executor.dispatch import Dispatcher, NotServedError, TokenVerifier
 from toolmesh_identity.development import DevelopmentIssuer
 
-__all__ = ["AgentCaller", "agent_caller", "known_agent_files"]
+__all__ = ["AgentCaller", "agent_caller", "known_agent_files", "token_verifier"]
 
 
 class AgentCaller:
@@ -87,24 +87,33 @@ def known_agent_files(given: Sequence[Path], folder: Path) -> Sequence[Path]:
     """Return the agent files that the command line gives, else those of the mesh in the data folder.
 
     Raises:
-        ToolmeshError: no mesh was started there.
+        ToolmeshError: no mesh was started there, or it has none.
     """
-    return given or tuple(Path(file) for file in read_state(folder).agents)
+    if files := given or tuple(Path(file) for file in read_state(folder).agents):
+        return files
+    raise ToolmeshError(
+        "no agent files are known",
+        code=ErrorCode.INVALID_CONFIGURATION,
+        hint="add --agents FILE, or start the mesh with `toolmesh up --agents FILE`",
+    )
+
+
+def token_verifier(mesh: MeshConnection) -> TokenVerifier:
+    """Return what believes the tokens that this machine's mesh makes.
+
+    Raises:
+        ToolmeshError: the mesh's tokens are made elsewhere.
+    """
+    issuer = DevelopmentIssuer(Path(development_tokens_of(mesh.profile, "--agent").folder))
+    return TokenVerifier(keys=issuer.issuer_public_keys(), namespace=mesh.profile.namespace, issuer=issuer.name)
 
 
 def agent_caller(agent: str, files: Sequence[Path], mesh: MeshConnection) -> AgentCaller:
     """Load the agent files and return a caller for one of their agents.
 
     Raises:
-        ToolmeshError: there are no files, or none has this agent.
+        ToolmeshError: none of the files has this agent.
     """
-    issuer = DevelopmentIssuer(Path(development_tokens_of(mesh.profile, "--agent").folder))
-    if not files:
-        raise ToolmeshError(
-            "no agent files are known",
-            code=ErrorCode.INVALID_CONFIGURATION,
-            hint="add --agents FILE, or start the mesh with `toolmesh up --agents FILE`",
-        )
-    verifier = TokenVerifier(keys=issuer.issuer_public_keys(), namespace=mesh.profile.namespace, issuer=issuer.name)
+    verifier = token_verifier(mesh)
     dispatcher = agent_dispatcher(agent, find_agent_files(files), mesh.client, verifier, os.environ)
     return AgentCaller(agent, dispatcher, mesh)

@@ -83,8 +83,16 @@ class Terminal:
             ReaderGoneError: nobody reads the results any more.
             OutputLostError: the results can't be written.
         """
+        self.piece(f"{text}\n")
+
+    def piece(self, text: str) -> None:
+        """Write a piece of text at once.
+
+        Raises:
+            ReaderGoneError, OutputLostError: as for a line.
+        """
         try:
-            self._stream.write(f"{text}\n")
+            self._stream.write(text)
             self._stream.flush()
         except OSError as error:
             silence(self._stream)

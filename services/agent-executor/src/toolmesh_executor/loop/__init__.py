@@ -1,0 +1,1 @@
+"""The agent loop: model turns, tool calls, and the record of both."""

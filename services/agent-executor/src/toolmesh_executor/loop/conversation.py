@@ -1,0 +1,42 @@
+"""What a task's records are to a model: messages in which every call has a result."""
+
+from typing import Final
+
+from toolmesh_contracts.envelopes.reply import Outcome
+from toolmesh_executor.loop.records import Finish, ToolEnded, ToolRequest
+from toolmesh_executor.loop.task_state import AnsweredTurn, TaskState
+from toolmesh_executor.models.turns import Message, ModelSaid, ToolSaid, UserSaid
+
+__all__ = ["OUTCOME_UNKNOWN", "conversation"]
+
+OUTCOME_UNKNOWN: Final = (
+    "outcome unknown: the agent was stopped while this call ran; it may have happened. Call again only if that is "
+    "harmless, else check first or tell the user."
+)
+_GO_ON: Final = "Your answer was cut at its longest length. Go on exactly where it ended, without repeating anything."
+
+
+def conversation(state: TaskState) -> tuple[Message, ...]:
+    """Return the messages of a task that has been started."""
+    if state.started is None:
+        raise ValueError("the task has not been started")
+    messages: list[Message] = [UserSaid(state.started.text)]
+    for turn in state.turns:
+        messages += _of_turn(turn)
+    return tuple(messages)
+
+
+def _of_turn(turn: AnsweredTurn) -> list[Message]:
+    said: list[Message] = [ModelSaid(bytes(turn.answer.response))]
+    results = {result.call: result for result in turn.results}
+    said += [_result(request, results.get(request.call)) for request in turn.answer.requests]
+    if turn.answer.finish is Finish.LENGTH and not turn.answer.requests:
+        said.append(UserSaid(_GO_ON))
+    return said
+
+
+def _result(request: ToolRequest, ended: ToolEnded | None) -> ToolSaid:
+    if ended is None:
+        return ToolSaid(request.model_id, request.name, OUTCOME_UNKNOWN, failed=True)
+    failed = ended.outcome is not Outcome.OK and ended.outcome is not Outcome.PARTIAL
+    return ToolSaid(request.model_id, request.name, ended.content, failed)

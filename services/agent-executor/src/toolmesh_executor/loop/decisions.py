@@ -1,0 +1,114 @@
+"""What comes next in a task. A pure function of its state, so any executor that has the records decides the same."""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from toolmesh_contracts.errors import ErrorCode
+from toolmesh_executor.loop.records import Finish, TaskCompleted, TaskFailed, ToolRequest
+from toolmesh_executor.loop.task_state import TaskState
+
+__all__ = ["AskModel", "CallTools", "End", "LoopLimits", "Step", "next_step", "whole_text"]
+
+_MOST_CONTINUATIONS: Final = 5
+"""Answers in a row that may be cut: a model that never comes to an end is stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopLimits:
+    """Bounds of one task."""
+
+    max_turns: int = 30
+    """Turns of the model."""
+    continues: bool = True
+    """Ask the model to go on when its answer was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Ask the model for this turn."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallTools:
+    """Get these calls their results.
+
+    Attributes:
+        calls: Those that were never begun.
+        cut: Those that another run of the loop began, and whose results are unknown.
+    """
+
+    calls: tuple[ToolRequest, ...]
+    cut: tuple[ToolRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """End the task with this record."""
+
+    record: TaskCompleted | TaskFailed
+
+
+Step: TypeAlias = AskModel | CallTools | End
+
+
+def next_step(state: TaskState, limits: LoopLimits) -> Step | None:
+    """Return what to do next; None when the task has ended."""
+    if state.ended is not None:
+        return None
+    if not state.turns:
+        return AskModel(state.next_turn)
+    last = state.turns[-1]
+    if waiting := last.waiting():
+        cut = tuple(request for request in waiting if request.call in state.begun)
+        return CallTools(tuple(request for request in waiting if request.call not in state.begun), cut)
+    if last.answer.requests:
+        return _ask_again(state, limits)
+    match last.answer.finish:
+        case Finish.LENGTH if limits.continues and _continuations(state) < _MOST_CONTINUATIONS:
+            return _ask_again(state, limits)
+        case Finish.FILTERED:
+            return End(
+                TaskFailed(
+                    code=ErrorCode.MODEL_FAILED,
+                    message="the model did not answer: its provider's filter forbids it",
+                    hint="ask differently",
+                )
+            )
+    return End(TaskCompleted(text=whole_text(state)))
+
+
+def whole_text(state: TaskState) -> str:
+    """Return the answer: the text of the last turn, and of the cut ones right before it."""
+    texts: list[str] = []
+    for turn in reversed(state.turns):
+        if texts and not _is_cut(turn.answer.finish, turn.answer.requests):
+            break
+        texts.append(turn.answer.text)
+    return "".join(reversed(texts))
+
+
+def _ask_again(state: TaskState, limits: LoopLimits) -> AskModel | End:
+    if len(state.turns) < limits.max_turns:
+        return AskModel(state.next_turn)
+    return End(
+        TaskFailed(
+            code=ErrorCode.RESOURCE_EXHAUSTED,
+            message=f"the task used up its {limits.max_turns} turns of the model without an answer",
+            hint="ask for less at a time, or raise max_llm_calls_per_task in the agent's file",
+        )
+    )
+
+
+def _continuations(state: TaskState) -> int:
+    number = 0
+    for turn in reversed(state.turns[:-1]):
+        if not _is_cut(turn.answer.finish, turn.answer.requests):
+            break
+        number += 1
+    return number
+
+
+def _is_cut(finish: Finish, requests: tuple[ToolRequest, ...]) -> bool:
+    return finish is Finish.LENGTH and not requests

@@ -1,0 +1,179 @@
+"""Turns of a conversation through the provider libraries; importing this module imports them."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    SystemPromptPart,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from toolmesh_executor.models.endpoints import Endpoint
+from toolmesh_executor.models.errors import ModelError, ModelFailedError, ModelUnavailableError
+from toolmesh_executor.models.legal_names import legal_name, legal_names
+from toolmesh_executor.models.provider_errors import told, without_secrets, without_text
+from toolmesh_executor.models.turns import (
+    AskedCall,
+    Message,
+    ModelSaid,
+    OfferedTool,
+    ToolSaid,
+    TurnAnswer,
+    TurnFinish,
+    TurnQuestion,
+    UserSaid,
+)
+
+__all__ = ["OnText", "model_settings", "stream_turn"]
+
+OnText: TypeAlias = Callable[[str], Awaitable[None]]
+"""Is told each piece of text as it comes."""
+
+_MOST_BYTES: Final = 512 * 1024
+"""Of an answer: half of what the broker takes in one message."""
+_MOST_CALLS: Final = 64
+_MOST_TOKENS: Final = 2**31
+_UNDERSTOOD: Final = frozenset(ModelSettings.__annotations__)
+_FINISH: Final[Mapping[str | None, TurnFinish]] = {"length": "length", "content_filter": "filtered"}
+
+
+async def stream_turn(model: Model, endpoint: Endpoint, question: TurnQuestion, on_text: OnText) -> TurnAnswer:
+    """Ask once, and pass text on as it comes.
+
+    Raises:
+        ModelError: there is no whole answer; `on_text` may have had some of it.
+    """
+    legal = legal_names(tool.name for tool in question.tools)
+    parameters = ModelRequestParameters(function_tools=[_definition(tool, legal) for tool in question.tools])
+    try:
+        messages = _messages(question)
+        settings = model_settings(endpoint.settings)
+        async with model_request_stream(
+            model, messages, model_settings=settings, model_request_parameters=parameters
+        ) as stream:
+            async for event in stream:
+                if text := _text_of(event):
+                    await on_text(text)
+            response = stream.get()
+    except ModelError:
+        raise
+    except Exception as error:
+        raise told(endpoint, error) from error
+    return _answer(endpoint, response, {spelling: name for name, spelling in legal.items()}, question)
+
+
+def model_settings(of_agent: Mapping[str, Any]) -> ModelSettings:
+    """Return an agent's parameters; what the library does not know goes into the body."""
+    known: dict[str, Any] = {key: value for key, value in of_agent.items() if key in _UNDERSTOOD}
+    if further := {key: value for key, value in of_agent.items() if key not in _UNDERSTOOD}:
+        known["extra_body"] = {**further, **(known.get("extra_body") or {})}
+    return cast("ModelSettings", known)
+
+
+def _definition(tool: OfferedTool, legal: Mapping[str, str]) -> ToolDefinition:
+    # Not strict: that asks for schemas in which every argument is required, and the host checks arguments anyway.
+    return ToolDefinition(
+        name=legal[tool.name],
+        description=tool.description,
+        parameters_json_schema=dict(tool.parameters),
+        strict=False,
+    )
+
+
+def _messages(question: TurnQuestion) -> list[ModelMessage]:
+    messages: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = []
+    if question.system_prompt:
+        parts.append(SystemPromptPart(question.system_prompt))
+    for message in question.messages:
+        if isinstance(message, ModelSaid):
+            messages.append(ModelRequest(parts=parts))
+            messages.append(_response(message))
+            parts = []
+        else:
+            parts.append(_part(message))
+    return [*messages, ModelRequest(parts=parts)]
+
+
+def _part(message: Message) -> ModelRequestPart:
+    match message:
+        case ToolSaid():
+            return ToolReturnPart(
+                tool_name=legal_name(message.name),
+                content=message.content,
+                tool_call_id=message.model_id,
+                outcome="failed" if message.failed else "success",
+            )
+        case UserSaid():
+            return UserPromptPart(message.text)
+    raise TypeError(f"no part of a request: {type(message).__name__}")
+
+
+def _response(message: ModelSaid) -> ModelResponse:
+    """Return an earlier answer; a name that the model made up may be none that providers take back."""
+    response = cast("ModelResponse", ModelMessagesTypeAdapter.validate_json(message.response)[0])
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            part.tool_name = legal_name(part.tool_name)
+    return response
+
+
+def _text_of(event: object) -> str:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+    return ""
+
+
+def _answer(
+    endpoint: Endpoint, response: ModelResponse, names: Mapping[str, str], question: TurnQuestion
+) -> TurnAnswer:
+    calls = tuple(_calls(response, names))
+    if response.finish_reason is None or response.finish_reason == "error":
+        raise ModelUnavailableError(f"the answer of model {endpoint.name!r} broke off", hint="try again later")
+    if not response.text and not calls and not _may_be_silent(response, question):
+        raise without_text(endpoint, response.finish_reason)
+    written = without_secrets(endpoint, ModelMessagesTypeAdapter.dump_json([response]).decode()).encode()
+    if len(written) > _MOST_BYTES or len(calls) > _MOST_CALLS:
+        raise ModelFailedError(
+            f"the answer of model {endpoint.name!r} has {len(written)} bytes and {len(calls)} calls of tools, at most "
+            f"{_MOST_BYTES} and {_MOST_CALLS} are taken",
+            hint="ask for less, or set max_tokens",
+        )
+    return TurnAnswer(
+        text=without_secrets(endpoint, response.text or "").encode(errors="replace").decode(),
+        calls=calls,
+        finish="tools" if calls else _FINISH.get(response.finish_reason, "stop"),
+        response=written,
+        input_tokens=min(response.usage.input_tokens, _MOST_TOKENS),
+        output_tokens=min(response.usage.output_tokens, _MOST_TOKENS),
+    )
+
+
+def _may_be_silent(response: ModelResponse, question: TurnQuestion) -> bool:
+    """Having seen tools' results, a model may have nothing to add."""
+    return response.finish_reason == "stop" and isinstance(question.messages[-1], ToolSaid)
+
+
+def _calls(response: ModelResponse, names: Mapping[str, str]) -> Iterator[AskedCall]:
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            name = names.get(part.tool_name, part.tool_name)
+            # Text that is no JSON is for the loop to refuse; the library would wrap it.
+            arguments = part.args if isinstance(part.args, str) else part.args_as_json_str()
+            yield AskedCall(part.tool_call_id, name, arguments)

@@ -1,0 +1,116 @@
+"""`toolmesh ask`: an agent answers through the tools that workers run for it."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.running_mesh import RunningMesh, running_mesh
+from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, write_toolset
+from tests.support.scripted_model import Question, Said, ScriptedModel, Turn, scripted_model
+
+pytestmark = pytest.mark.timeout(180)
+
+KEY = "sk-zebra-crossing-9"
+
+
+def calls_then_tells(asked: Question) -> Turn:
+    """Call the tool that the question names, then tell what came of it."""
+    if asked.results:
+        return Turn(said=Said(text=f"the tool says: {asked.results[-1]}"))
+    tool, _, arguments = asked.user.partition(" ")
+    return Turn(said=Said(text="Let me see.", tool_calls=[(tool, arguments)]))
+
+
+@asynccontextmanager
+async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
+    """A mesh with an agent whose model follows `calls_then_tells`."""
+    toolset = write_toolset(
+        folder / "tools",
+        {
+            "echo": (ECHO, {}),
+            "fail": (FAILING, {}),
+            "sleep": (SLEEPING, {}),
+            "guarded": (ECHO, {"required_scopes": ["tool:guarded:call"]}),
+        },
+    )
+    async with scripted_model(calls_then_tells) as server:
+        model = f"{{model: openai/small, api_base: '{server.openai_url}', api_key: {KEY}}}"
+        agent = folder / "helper.yaml"
+        names = "".join(
+            f"  - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
+        )
+        agent.write_text(f"agent_name: helper\ninstruction: Help.\nmodel: {model}\ntools:\n{names}")
+        async with running_mesh([toolset], options=("--agents", str(agent))) as mesh:
+            yield mesh, server
+
+
+@pytest.mark.requirement("loop:ask")
+async def test_an_agent_answers_through_a_sandboxed_tool(tmp_path: Path) -> None:
+    """The answer alone is on stdout, each step on stderr; `--json` has all of it in one document."""
+    async with answering_mesh(tmp_path) as (mesh, server):
+        done = await mesh.toolmesh("ask", "helper", 'echo {"text": "hi"}')
+        document = await mesh.toolmesh("ask", "helper", "-", "--json", stdin=b'echo {"text": "hi"}')
+        (system,) = {asked.system for asked in server.asked}
+    assert done.code == 0, done.stderr
+    assert done.stdout.startswith("the tool says: you said hi")
+    assert "Let me see" not in done.stdout
+    steps = done.stderr.splitlines()
+    assert [line for line in steps if line.startswith("echo")] == steps
+    assert 'echo  {"text": "hi"}' in steps
+    assert "echo  echoing hi" in steps
+    assert steps[-1] == "echo  ok"
+    assert system == "Help."
+    told = json.loads(document.stdout)
+    assert (told["outcome"], told["turns"], told["usage"]) == ("ok", 2, {"input_tokens": 22, "output_tokens": 14})
+    (call,) = told["tools"]
+    assert (call["tool"], call["arguments"], call["outcome"]) == ("echo", {"text": "hi"}, "ok")
+    assert call["invocation"]
+    assert KEY not in done.stdout + done.stderr + document.stdout + document.stderr
+
+
+async def test_failures_of_tools_are_content_and_of_the_task_an_exit_code(tmp_path: Path) -> None:
+    """A tool that fails does not end the task; a limit does."""
+    async with answering_mesh(tmp_path) as (mesh, _):
+        failed = await mesh.toolmesh("ask", "helper", 'fail {"reason": "rain"}')
+        unknown = await mesh.toolmesh("ask", "helper", "ech {}")
+        late = await mesh.toolmesh("ask", "helper", 'sleep {"seconds": 30}', "--timeout", "3", "--json")
+    assert failed.code == 0, failed.stderr
+    assert "failed because rain" in failed.stdout
+    assert "did you mean 'echo'?" in unknown.stdout
+    assert late.code == 5, late.stderr
+    assert json.loads(late.stdout)["error"]["code"] == "DEADLINE_EXCEEDED"
+
+
+@pytest.mark.requirement("loop:scopes")
+async def test_a_tool_is_shown_only_to_callers_with_its_scopes(tmp_path: Path) -> None:
+    """Even a model that calls it all the same does not reach it."""
+    async with answering_mesh(tmp_path) as (mesh, server):
+        may_not = await mesh.toolmesh(
+            "ask", "helper", 'guarded {"text": "hi"}', "--user", "ann", "--scope", "agent:helper:invoke"
+        )
+        seen = server.asked[0].tools
+        denied = await mesh.toolmesh("ask", "helper", "echo {}", "--user", "ann", "--scope", "agent:other:invoke")
+        questions = len(server.asked)
+    assert seen == ("echo", "fail", "sleep")
+    assert "there is no tool 'guarded'" in may_not.stdout
+    assert "you said" not in may_not.stdout
+    assert denied.code == 4, denied.stderr
+    assert "agent:helper:invoke" in denied.stderr
+    assert questions == 2
+
+
+async def test_what_can_not_be_asked_is_said_before_anything_runs(tmp_path: Path) -> None:
+    """Agent, text and model, each with what to do."""
+    async with answering_mesh(tmp_path) as (mesh, server):
+        agent = await mesh.toolmesh("ask", "helpr", "why?")
+        text = await mesh.toolmesh("ask", "helper", "  ")
+        plain = tmp_path / "plain.yaml"
+        plain.write_text("agent_name: plain\n")
+        model = await mesh.toolmesh("ask", "plain", "why?", "--agents", str(plain))
+        assert server.asked == []
+    assert (agent.code, text.code, model.code) == (2, 2, 2)
+    assert "did you mean 'helper'?" in agent.stderr
+    assert "the text is empty" in text.stderr
+    assert "TOOLMESH_MODEL" in model.stderr
