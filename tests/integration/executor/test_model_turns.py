@@ -185,6 +185,49 @@ async def test_what_is_no_json_stays_as_the_model_wrote_it() -> None:
     assert answer.calls == (AskedCall(answer.calls[0].model_id, "weather", '{"city": '),)
 
 
+async def test_calls_of_the_same_id_are_told_apart() -> None:
+    """Some servers give every call the same one; two results under it would be refused."""
+    same = b"".join(
+        b"data: "
+        + json.dumps(
+            {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "small", "choices": [choice]}
+        ).encode()
+        + b"\n\n"
+        for choice in (
+            *(
+                {
+                    "index": 0,
+                    "delta": {
+                        "tool_calls": [
+                            {
+                                "index": number,
+                                "id": "call_0",
+                                "type": "function",
+                                "function": {"name": "weather", "arguments": "{}"},
+                            }
+                        ]
+                    },
+                }
+                for number in range(2)
+            ),
+            {"index": 0, "delta": {}, "finish_reason": "tool_calls"},
+        )
+    )
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(raw=same, headers={"content-type": "text/event-stream"}))
+        answer = await Asker(client, server, "openai")(QUESTION)
+    assert len({call.model_id for call in answer.calls}) == 2
+
+
+async def test_halves_of_characters_make_an_answer_useless_not_a_crash() -> None:
+    """What can't be written down can't be sent back either."""
+    half = b'data: {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "small", "choices": [{"index": 0, "delta": {"content": "\\ud800"}, "finish_reason": "stop"}]}\n\n'
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(raw=half, headers={"content-type": "text/event-stream"}))
+        with pytest.raises(ModelFailedError, match="can't be used"):
+            await Asker(client, server, "openai")(QUESTION)
+
+
 async def test_the_key_is_nowhere_in_what_is_kept(dialect: str) -> None:
     """A provider may repeat what it was sent."""
     async with scripted_model() as server, ModelClient.open() as client:

@@ -9,6 +9,7 @@ import pytest
 
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
+from toolmesh_executor.dispatch import DispatchError
 from toolmesh_executor.loop.conversation import OUTCOME_UNKNOWN
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.journal import MemoryJournal
@@ -222,6 +223,24 @@ async def test_another_run_goes_on_where_the_first_was_stopped() -> None:
         TurnRestarted(turn=1, reason="the agent was stopped during the turn"),
         TurnStarted(turn=1, model="m"),
     ]
+
+
+async def test_a_token_that_expires_ends_the_task_with_the_reason() -> None:
+    """A call that is under way then is refused with it, too."""
+
+    class Expired(Tools):
+        def tools(self) -> tuple[ToolView, ...]:
+            raise DispatchError("the token has expired", code=ErrorCode.AUTHENTICATION_FAILED, hint="sign in again")
+
+    first = Run(Tools({"a": works}), [asks(("a", "{}"))], max_turns=1)
+    await first()
+    (answered,) = first.of(ModelAnswered)
+    run = Run(Expired({}), [], (START, answered))
+    ended = await run()
+    assert isinstance(ended, TaskFailed)
+    assert (ended.code, ended.hint) == (ErrorCode.AUTHENTICATION_FAILED, "sign in again")
+    (refused,) = run.of(ToolEnded)
+    assert refused.content == "the token has expired"
 
 
 async def test_a_cancelled_loop_cancels_its_calls() -> None:

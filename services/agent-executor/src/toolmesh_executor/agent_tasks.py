@@ -8,11 +8,11 @@ from typing import Final
 
 from toolmesh_client.client import Client
 from toolmesh_contracts.agent_config.agent import AgentConfig
-from toolmesh_contracts.config_problems import ConfigError, nearest
+from toolmesh_contracts.config_problems import ConfigError
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_executor.agent_files import load_agents
-from toolmesh_executor.dispatch import Dispatcher, DispatchError, TokenVerifier
+from toolmesh_executor.dispatch import Dispatcher, TokenVerifier, not_found
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.journal import MemoryJournal
 from toolmesh_executor.loop.records import Record, TaskCancelled, TaskFailed, TaskStarted
@@ -68,12 +68,14 @@ class AgentTasks:
         await journal.append(TaskStarted(agent=self._config.name, user=user, text=text))
         run = TaskRun(journal, self._toolbox(token), self._ask, self._settings())
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 await run.run()
         except TimeoutError:
+            if not limit.expired():
+                raise
             failed = TaskFailed(
                 code=ErrorCode.DEADLINE_EXCEEDED,
-                message=f"the task did not end within {timeout_s:g} s",
+                message=f"the task did not end within {timeout_s} s",
                 hint="give it more time, or ask for less",
             )
             await journal.append(failed)
@@ -133,15 +135,9 @@ async def agent_tasks(
     if agent not in loaded.agents:
         if loaded.problems:
             raise ConfigError(loaded.problems)
-        raise _unknown_agent(agent, list(loaded.agents))
+        raise not_found(f"there is no agent {agent!r}", agent, loaded.agents)
     choice = ModelChoice.of_agents(loaded.agents.values(), environment.get(DEFAULT_VARIABLE, ""))
     endpoint = Endpoints({}, environment).of(choice.choose(agent, ""))
     dispatcher = Dispatcher(build_registry(loaded.agents.values()), client, verifier)
     async with ModelClient.open() as models:
         yield AgentTasks(loaded.agents[agent].agent.config, endpoint, models, dispatcher, verifier)
-
-
-def _unknown_agent(agent: str, known: Sequence[str]) -> DispatchError:
-    near = nearest(agent, known)
-    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
-    return DispatchError(f"there is no agent {agent!r}", code=ErrorCode.TOOL_NOT_FOUND, hint=hint)

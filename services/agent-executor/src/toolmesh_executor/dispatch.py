@@ -23,7 +23,7 @@ from toolmesh_identity.errors import IdentityError
 from toolmesh_identity.keys import VerifyingKeys
 from toolmesh_telemetry.tracing import bound, child
 
-__all__ = ["DispatchError", "Dispatcher", "NotServedError", "TokenVerifier"]
+__all__ = ["DispatchError", "Dispatcher", "NotServedError", "TokenVerifier", "not_found"]
 
 
 class DispatchError(ToolmeshError):
@@ -158,7 +158,7 @@ class Dispatcher:
         tools, scopes = self._admitted(agent, token)
         tool = tools.tools.get(exposed_name)
         if tool is None:
-            raise _left_out(tools, exposed_name) or _unknown(
+            raise _left_out(tools, exposed_name) or not_found(
                 f"agent {agent!r} has no tool {exposed_name!r}", exposed_name, tools.tools
             )
         # Before the catalog: a caller without the scopes learns nothing of what is served.
@@ -187,7 +187,7 @@ class Dispatcher:
     def _agent(self, name: str) -> AgentTools:
         tools = self._agents.get(name)
         if tools is None:
-            raise _unknown(f"there is no agent {name!r}", name, self._agents)
+            raise not_found(f"there is no agent {name!r}", name, self._agents)
         return tools
 
 
@@ -219,7 +219,8 @@ def _left_out(tools: AgentTools, exposed_name: str) -> DispatchError | None:
     )
 
 
-def _unknown(message: str, name: str, known: Mapping[str, object]) -> DispatchError:
+def not_found(message: str, name: str, known: Mapping[str, object]) -> DispatchError:
+    """Return that an agent or tool does not exist, with the nearest name that does."""
     near = nearest(name, list(known))
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
     return DispatchError(message, code=ErrorCode.TOOL_NOT_FOUND, hint=hint)

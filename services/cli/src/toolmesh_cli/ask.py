@@ -55,7 +55,7 @@ async def _ask(options: AskOptions) -> int:
         outages_told(mesh, folder, stderr),
     ):
         printer = TaskPrinter(stdout if streams else None, stderr)
-        state = await interruptible(_run(mesh, options, text, printer))
+        state = await interruptible(_run(mesh, options, text, printer), "the task was given up")
     if options.as_json:
         print_json(task_document(state), stdout)
     show_end(state, None if streams or options.as_json else stdout, stderr)

@@ -14,8 +14,12 @@ __all__ = ["interruptible"]
 R = TypeVar("R")
 
 
-async def interruptible(work: Coroutine[Any, Any, R]) -> R:
+async def interruptible(work: Coroutine[Any, Any, R], given_up: str = "the call was withdrawn") -> R:
     """Return the work's result; Ctrl-C, SIGTERM and a closed terminal cancel the work.
+
+    Args:
+        work: What to wait for.
+        given_up: What it means that it was cancelled, for the message.
 
     Raises:
         CommandFailedError: it was cancelled that way.
@@ -36,5 +40,5 @@ async def interruptible(work: Coroutine[Any, Any, R]) -> R:
                 task.cancel()
                 raise
             raise CommandFailedError(
-                "interrupted; the call was withdrawn", code=ErrorCode.CANCELLED, exit_code=exit_codes.CANCELLED
+                f"interrupted; {given_up}", code=ErrorCode.CANCELLED, exit_code=exit_codes.CANCELLED
             ) from None

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass, field
 
 from toolmesh_contracts.envelopes.reply import Status
-from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_executor.dispatch import Dispatcher
 from toolmesh_executor.loop.tool_content import tool_content
 from toolmesh_executor.loop.toolbox import OnStatus, ToolOutcome, ToolView
@@ -35,12 +34,12 @@ class RemoteToolbox:
     timeout_s: float | None = None
 
     def tools(self) -> tuple[ToolView, ...]:
-        """Return the tools that this caller may use and that workers serve now; none once the token has expired."""
-        try:
-            visible = self.dispatcher.visible_tools(self.agent, self.token)
-        except ToolmeshError:
-            return ()
-        return tuple(_view(tool) for tool in visible)
+        """Return the tools that this caller may use and that workers serve now.
+
+        Raises:
+            DispatchError: the token has expired, or is not for this agent.
+        """
+        return tuple(_view(tool) for tool in self.dispatcher.visible_tools(self.agent, self.token))
 
     async def call(self, name: str, arguments: bytes, on_status: OnStatus) -> ToolOutcome:
         """Call a tool; whatever goes wrong is an outcome."""

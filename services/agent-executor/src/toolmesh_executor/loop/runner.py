@@ -120,6 +120,7 @@ class TaskRun:
 
         await self._journal.append(started)
         try:
+            # Also without the question: the caller's token may have expired.
             answer = await self._ask(self._question(), pieces.add, again)
         except ToolmeshError as error:
             failed = TaskFailed(code=error.code, message=error.message, hint=error.hint)
@@ -178,7 +179,10 @@ class TaskRun:
                 f"tool {request.name!r} failed the same way three times and is not called again in this task; do "
                 f"without it or tell the user. It said: {failure}",
             )
-        names = [tool.offered.name for tool in self._toolbox.tools()]
+        try:
+            names = [tool.offered.name for tool in self._toolbox.tools()]
+        except ToolmeshError as error:
+            return _refusal(error.code, error.message)
         if request.name not in names:
             near = nearest(request.name, names)
             hint = f"did you mean {near!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"

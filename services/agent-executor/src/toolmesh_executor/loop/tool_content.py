@@ -19,8 +19,8 @@ def tool_content(result: CallResult, max_bytes: int, shape_depth: int) -> str:
         max_bytes: Longest text. A JSON value that is longer is shown by its shape, `shape_depth` levels deep.
         shape_depth: See `max_bytes`.
     """
-    text = result.text()
-    if len(text.encode(errors="replace")) <= max_bytes:
+    text = _whole(result.text())
+    if len(text.encode()) <= max_bytes:
         return text
     if result.raw_data is not None and not result.message_is_all and len(result.raw_data) > max_bytes // 2:
         value = result.data
@@ -28,12 +28,17 @@ def tool_content(result: CallResult, max_bytes: int, shape_depth: int) -> str:
             shape = json.dumps(json_shape(value, shape_depth), ensure_ascii=False)
             size = f"the value has {len(result.raw_data)} bytes, over the limit of {max_bytes}"
             told = f"{size}; {_CURE}. Its shape: {shape}"
-            text = f"{result.message}\n{told}" if result.message else told
+            text = _whole(f"{result.message}\n{told}" if result.message else told)
     return _cut(text, max_bytes)
 
 
+def _whole(text: str) -> str:
+    """Return the text without halves of characters, which no provider can be sent."""
+    return text.encode(errors="replace").decode()
+
+
 def _cut(text: str, max_bytes: int) -> str:
-    encoded = text.encode(errors="replace")
+    encoded = text.encode()
     if len(encoded) <= max_bytes:
         return text
     note = f"\n[cut: the result has {len(encoded)} bytes, over the limit of {max_bytes}; {_CURE}]"

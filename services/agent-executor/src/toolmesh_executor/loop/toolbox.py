@@ -47,7 +47,11 @@ class Toolbox(Protocol):
     """What one caller's agent can do."""
 
     def tools(self) -> tuple[ToolView, ...]:
-        """Return the tools that this caller may use and that can be called now."""
+        """Return the tools that this caller may use and that can be called now.
+
+        Raises:
+            ToolmeshError: the caller may not call the agent, or no longer.
+        """
 
     async def call(self, name: str, arguments: bytes, on_status: OnStatus) -> ToolOutcome:
         """Call a tool with JSON arguments; whatever goes wrong is an outcome."""

@@ -69,12 +69,11 @@ async def stream_turn(model: Model, endpoint: Endpoint, question: TurnQuestion, 
             async for event in stream:
                 if text := _text_of(event):
                     await on_text(text)
-            response = stream.get()
+        return _answer(endpoint, stream.get(), {spelling: name for name, spelling in legal.items()}, question)
     except ModelError:
         raise
     except Exception as error:
         raise told(endpoint, error) from error
-    return _answer(endpoint, response, {spelling: name for name, spelling in legal.items()}, question)
 
 
 def model_settings(of_agent: Mapping[str, Any]) -> ModelSettings:
@@ -143,6 +142,7 @@ def _text_of(event: object) -> str:
 def _answer(
     endpoint: Endpoint, response: ModelResponse, names: Mapping[str, str], question: TurnQuestion
 ) -> TurnAnswer:
+    _tell_calls_apart(response)
     calls = tuple(_calls(response, names))
     if response.finish_reason is None or response.finish_reason == "error":
         raise ModelUnavailableError(f"the answer of model {endpoint.name!r} broke off", hint="try again later")
@@ -168,6 +168,16 @@ def _answer(
 def _may_be_silent(response: ModelResponse, question: TurnQuestion) -> bool:
     """Having seen tools' results, a model may have nothing to add."""
     return response.finish_reason == "stop" and isinstance(question.messages[-1], ToolSaid)
+
+
+def _tell_calls_apart(response: ModelResponse) -> None:
+    """Give calls of the same id different ones: results are sent back under them."""
+    taken: set[str] = set()
+    for position, part in enumerate(response.parts):
+        if isinstance(part, ToolCallPart):
+            if part.tool_call_id in taken:
+                part.tool_call_id = f"{part.tool_call_id}_{position}"
+            taken.add(part.tool_call_id)
 
 
 def _calls(response: ModelResponse, names: Mapping[str, str]) -> Iterator[AskedCall]:
