@@ -1,7 +1,7 @@
 """Tasks of one agent in this process, for as long as it lives: what an executor does, without its queue."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -13,12 +13,14 @@ from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_executor.agent_files import load_agents
 from toolmesh_executor.dispatch import Dispatcher, TokenVerifier, not_found
+from toolmesh_executor.loop.conversation import conversation
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.journal import MemoryJournal
 from toolmesh_executor.loop.records import Record, TaskCancelled, TaskFailed, TaskStarted
 from toolmesh_executor.loop.remote_toolbox import RemoteToolbox
 from toolmesh_executor.loop.runner import LoopSettings, TaskRun
 from toolmesh_executor.loop.task_state import TaskState
+from toolmesh_executor.loop.toolbox import ToolView
 from toolmesh_executor.models.choice import DEFAULT_VARIABLE, ModelChoice
 from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.endpoints import Endpoint, Endpoints
@@ -49,7 +51,12 @@ class AgentTasks:
         self._verifier = verifier
 
     async def run(
-        self, text: str, token: str, on_record: Callable[[Record], None], timeout_s: float | None = None
+        self,
+        text: str,
+        token: str,
+        on_record: Callable[[Record], None],
+        timeout_s: float | None = None,
+        earlier: Iterable[TaskState] = (),
     ) -> TaskState:
         """Run a task to its end and return where it stands then.
 
@@ -58,15 +65,17 @@ class AgentTasks:
             token: Says who asks.
             on_record: Is told each step; a cancelled task ends with its own.
             timeout_s: Seconds for the whole task; None: as long as its parts may take.
+            earlier: Tasks that have ended and that the agent is to remember, the oldest first.
 
         Raises:
             DispatchError: this caller may not call the agent.
         """
-        self._dispatcher.visible_tools(self._config.name, token)
+        self.tools(token)
         user = self._verifier.claims(token).subject
         journal = MemoryJournal(on_record)
         await journal.append(TaskStarted(agent=self._config.name, user=user, text=text))
-        run = TaskRun(journal, self._toolbox(token), self._ask, self._settings())
+        said = tuple(message for state in earlier for message in conversation(state))
+        run = TaskRun(journal, self._toolbox(token), self._ask, self._settings(), said)
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 await run.run()
@@ -83,6 +92,14 @@ class AgentTasks:
             await journal.append(TaskCancelled(reason="the caller took it back"))
             raise
         return journal.state
+
+    def tools(self, token: str) -> tuple[ToolView, ...]:
+        """Return the tools that the model is shown for this caller now.
+
+        Raises:
+            DispatchError: this caller may not call the agent.
+        """
+        return self._toolbox(token).tools()
 
     async def _ask(
         self,

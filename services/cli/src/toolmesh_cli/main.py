@@ -10,12 +10,14 @@ import typer
 from typer.exceptions import TyperException
 
 from toolmesh_cli import exit_codes
+from toolmesh_cli.agent_app import agent_app
 from toolmesh_cli.broker_options import BrokerCredentials, BrokerNkey, BrokerUrl, Durability, Replicas
 from toolmesh_cli.command_running import run_command
 from toolmesh_cli.completion import one_of, tool_names
 from toolmesh_cli.config_app import config_app
 from toolmesh_cli.dead_app import dead_app
 from toolmesh_cli.options import (
+    EXIT_CODES_HELP,
     AgentFiles,
     AllowUnsandboxed,
     Arguments,
@@ -36,10 +38,6 @@ from toolmesh_cli.tool_app import tool_app
 
 __all__ = ["app", "main"]
 
-_EXIT_CODES_HELP = """\b
-Exit codes: 0 ok, 1 the tool failed, 2 usage or configuration, 3 unreachable,
-4 denied, 5 timed out, 130 interrupted."""
-
 app = typer.Typer(
     name="toolmesh",
     help="Run an agent's tools in sandboxed workers, called over NATS JetStream.",
@@ -51,7 +49,7 @@ Examples:
   toolmesh call weather --args '{{"city": "Oslo"}}'
   toolmesh tools list
 
-{_EXIT_CODES_HELP}""",
+{EXIT_CODES_HELP}""",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -62,6 +60,7 @@ tools_app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=False,
 )
+app.add_typer(agent_app)
 app.add_typer(tools_app, name="tools")
 app.add_typer(tool_app, name="tool")
 app.add_typer(config_app, name="config")
@@ -150,7 +149,7 @@ Examples:
 
 Statuses go to stderr, the result to stdout. Ctrl-C withdraws the call.
 
-{_EXIT_CODES_HELP}"""
+{EXIT_CODES_HELP}"""
 )
 def call(
     tool: Annotated[
@@ -200,51 +199,10 @@ def call(
 @app.command(
     epilog=f"""\b
 Examples:
-  toolmesh ask weather_agent "What is the weather in Oslo?"
-  toolmesh ask weather_agent "Compare Oslo and Bergen" --json
-  git log -3 | toolmesh ask writer -
-
-On a terminal the answer appears as it is written; else stdout gets the whole answer alone. Steps go to stderr.
-Without a model in the agent's file, TOOLMESH_MODEL names one. Ctrl-C gives the task up.
-
-{_EXIT_CODES_HELP}"""
-)
-def ask(
-    agent: Annotated[str, typer.Argument(help="The agent's name.", metavar="AGENT")],
-    text: Annotated[str, typer.Argument(help="What to ask; `-` reads it from stdin.", metavar="TEXT")],
-    agents: AgentFiles = None,
-    as_json: AsJson = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(help="Seconds until the task is given up.", min=0.001, metavar="SECONDS"),
-    ] = None,
-    scope: Scopes = None,
-    user: CallingUser = None,
-    data: DataFolder = None,
-) -> int:
-    """Ask an agent, which calls its tools on the running mesh, and print its answer."""
-    from toolmesh_cli.ask import AskOptions, run_ask
-
-    options = AskOptions(
-        agent=agent,
-        text=text,
-        agent_files=tuple(agents or ()),
-        as_json=as_json,
-        timeout_s=timeout,
-        scopes=None if scope is None else tuple(scope),
-        user=user,
-        data_folder=data,
-    )
-    return run_command(run_ask(options))
-
-
-@app.command(
-    epilog=f"""\b
-Examples:
   toolmesh result 019ad1f0-7c5e-7d5b-9a53-1d2b8f1c7e44
   toolmesh result 019ad1f0-7c5e-7d5b-9a53-1d2b8f1c7e44 --json --save-artifacts out/
 
-{_EXIT_CODES_HELP}"""
+{EXIT_CODES_HELP}"""
 )
 def result(
     invocation: Annotated[

@@ -8,6 +8,7 @@ import typer
 from toolmesh_cli import exit_codes
 
 __all__ = [
+    "EXIT_CODES_HELP",
     "AgentFiles",
     "AllowUnsandboxed",
     "Arguments",
@@ -24,6 +25,9 @@ __all__ = [
     "help_if_bare",
 ]
 
+EXIT_CODES_HELP = """\b
+Exit codes: 0 ok, 1 the tool failed, 2 usage or configuration, 3 unreachable,
+4 denied, 5 timed out, 130 interrupted."""
 DataFolder = Annotated[
     Path | None,
     typer.Option(

@@ -12,8 +12,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def stop_requests(first: Callable[[], object], again: Callable[[], object]) -> Iterator[None]:
+def stop_requests(
+    first: Callable[[], object], again: Callable[[], object], interrupt: Callable[[], object] | None = None
+) -> Iterator[None]:
     """Call `first` at the first signal and `again` at each later one, inside the block.
+
+    Where `interrupt` is given, Ctrl-C calls that instead.
 
     SIGHUP is never a later one, as the kernel and the shell both send it when a terminal is closed. Where it is
     ignored, as under nohup, it stays ignored. Call it in the main thread's event loop.
@@ -30,7 +34,9 @@ def stop_requests(first: Callable[[], object], again: Callable[[], object]) -> I
         if count == 0:
             received()
 
-    handlers = dict.fromkeys(_SIGNALS, received)
+    handlers: dict[signal.Signals, Callable[[], object]] = dict.fromkeys(_SIGNALS, received)
+    if interrupt is not None:
+        handlers[signal.SIGINT] = interrupt
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         handlers[signal.SIGHUP] = hung_up
     for number, handler in handlers.items():

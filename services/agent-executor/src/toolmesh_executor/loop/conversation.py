@@ -21,16 +21,17 @@ def conversation(state: TaskState) -> tuple[Message, ...]:
     if state.started is None:
         raise ValueError("the task has not been started")
     messages: list[Message] = [UserSaid(state.started.text)]
-    for turn in state.turns:
-        messages += _of_turn(turn)
+    for number, turn in enumerate(state.turns, 1):
+        is_last = state.ended is not None and number == len(state.turns)
+        messages += _of_turn(turn, goes_on=not is_last)
     return tuple(messages)
 
 
-def _of_turn(turn: AnsweredTurn) -> list[Message]:
+def _of_turn(turn: AnsweredTurn, *, goes_on: bool) -> list[Message]:
     said: list[Message] = [ModelSaid(bytes(turn.answer.response))]
     results = {result.call: result for result in turn.results}
     said += [_result(request, results.get(request.call)) for request in turn.answer.requests]
-    if turn.answer.finish is Finish.LENGTH and not turn.answer.requests:
+    if goes_on and turn.answer.finish is Finish.LENGTH and not turn.answer.requests:
         said.append(UserSaid(_GO_ON))
     return said
 

@@ -34,7 +34,7 @@ from toolmesh_executor.loop.system_prompt import system_prompt
 from toolmesh_executor.loop.task_state import Terminal
 from toolmesh_executor.loop.text_pieces import TextPieces
 from toolmesh_executor.loop.toolbox import Toolbox, ToolOutcome
-from toolmesh_executor.models.turns import TurnAnswer, TurnQuestion
+from toolmesh_executor.models.turns import Message, TurnAnswer, TurnQuestion
 
 __all__ = ["AskTurn", "LoopSettings", "TaskRun"]
 
@@ -82,13 +82,22 @@ class TaskRun:
         toolbox: What the caller's agent can do.
         ask: Asks the model.
         settings: Those of the agent.
+        earlier: What was said before, in other tasks.
     """
 
-    def __init__(self, journal: Journal, toolbox: Toolbox, ask: AskTurn, settings: LoopSettings) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        toolbox: Toolbox,
+        ask: AskTurn,
+        settings: LoopSettings,
+        earlier: tuple[Message, ...] = (),
+    ) -> None:
         self._journal = journal
         self._toolbox = toolbox
         self._ask = ask
         self._settings = settings
+        self._earlier = earlier
 
     async def run(self) -> Terminal:
         """Go on until the task has ended, and return how."""
@@ -135,7 +144,7 @@ class TaskRun:
         broken = broken_tools(state.results())
         return TurnQuestion(
             system_prompt=system_prompt(self._settings.instruction, tools),
-            messages=conversation(state),
+            messages=(*self._earlier, *conversation(state)),
             tools=tuple(tool.offered for tool in tools if tool.offered.name not in broken),
         )
 
