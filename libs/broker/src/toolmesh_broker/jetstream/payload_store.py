@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import math
 import secrets
+import time
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final
@@ -41,6 +42,9 @@ CHUNK_BYTES: Final = 128 * 1024
 _WINDOW: Final = 16
 """Chunks in flight, either way: 2 MiB of memory."""
 _NOT_FOUND: Final = "404"
+_LAG_S: Final = 2.0
+"""How long a server of a cluster may lag behind the others that have acknowledged a write."""
+_LAG_PAUSE_S: Final = 0.1
 
 
 class JetStreamPayloadStore:
@@ -181,12 +185,9 @@ class JetStreamPayloadStore:
             with contextlib.suppress(NoRespondersError, BrokerTimeoutError, BrokerUnreachableError):
                 answer = await pending.wait(REQUEST_TIMEOUT_S)
         if answer is None:
-
-            async def once(try_s: float) -> Answer:
-                return await self._connection.ask(self._get_subject(ref, index), b"", try_s)
-
-            answer = await until_answered(once, OPERATION_TIMEOUT_S)
-
+            answer = await self._ask(ref, index)
+        if answer.status == _NOT_FOUND:
+            answer = await self._ask_others(ref, index)
         if answer.status == _NOT_FOUND:
             if index == 0:
                 raise PayloadMissingError(
@@ -196,6 +197,21 @@ class JetStreamPayloadStore:
         if answer.status:
             raise BrokerRefusedError(f"reading payload {ref.object}: {answer.status} {answer.description}")
         return answer.body
+
+    async def _ask_others(self, ref: PayloadRef, index: int) -> Answer:
+        """Ask again for a moment: of a cluster, a server that lags behind may have answered."""
+        until = time.monotonic() + _LAG_S
+        while True:
+            await asyncio.sleep(_LAG_PAUSE_S)
+            answer = await self._ask(ref, index)
+            if answer.status != _NOT_FOUND or time.monotonic() >= until:
+                return answer
+
+    async def _ask(self, ref: PayloadRef, index: int) -> Answer:
+        async def once(try_s: float) -> Answer:
+            return await self._connection.ask(self._get_subject(ref, index), b"", try_s)
+
+        return await until_answered(once, OPERATION_TIMEOUT_S)
 
     def _get_subject(self, ref: PayloadRef, index: int) -> str:
         return f"$JS.API.DIRECT.GET.{self._stream}.{self._chunk_subject(ref.object, index)}"
