@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos fairness durability worker-restarts lint schemas cover sdk-cost sam-tools clean
+.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos fairness durability worker-restarts lint schemas cover loop-cost sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -95,6 +95,9 @@ cover: $(STAMP) go machines ## Run all tests and print each room's coverage.
 	@$(PYTHON) -m coverage erase
 	@$(PYTHON) -m pytest -q -n $(WORKERS) --cov --cov-report= tests
 	@$(PYTHON) tests/structure/coverage_by_room.py
+
+loop-cost: $(STAMP) ## Print what a turn of an agent costs outside its model and its tools, as CPU time.
+	@$(PYTHON) -m tests.load.loop_cost
 
 sdk-cost: $(STAMP) ## Print what importing the SDK and the launcher cost, as CPU time.
 	@$(PYTHON) tests/load/cold_call.py
