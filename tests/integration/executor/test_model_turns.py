@@ -228,6 +228,14 @@ async def test_halves_of_characters_make_an_answer_useless_not_a_crash() -> None
             await Asker(client, server, "openai")(QUESTION)
 
 
+async def test_tokens_are_believed_within_reason(dialect: str) -> None:
+    """A provider may claim anything."""
+    async with scripted_model() as server, ModelClient.open() as client:
+        server.script(Turn(said=Said(text="so", input_tokens=5, output_tokens=10**15)))
+        answer = await Asker(client, server, dialect)(QUESTION)
+    assert (answer.input_tokens, answer.output_tokens) == (5, 2**31)
+
+
 async def test_the_key_is_nowhere_in_what_is_kept(dialect: str) -> None:
     """A provider may repeat what it was sent."""
     async with scripted_model() as server, ModelClient.open() as client:

@@ -60,7 +60,8 @@ class TaskPrinter:
 
     def _step(self, name: str, text: str, colour: Colour) -> None:
         self._end_line()
-        self._stderr.line(f"{self._stderr.paint(visible(name), colour)}  {visible(_one_line(text))}".rstrip())
+        shown = self._stderr.paint(visible(_short(name)), colour)
+        self._stderr.line(f"{shown}  {visible(_one_line(text))}".rstrip())
 
     def _end_line(self) -> None:
         if self._in_line and self._stdout is not None:

@@ -15,7 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from toolmesh_executor.models.endpoints import Endpoint
 from toolmesh_executor.models.errors import ModelFailedError
 from toolmesh_executor.models.provider_errors import told, without_secrets, without_text
-from toolmesh_executor.models.provider_turns import OnText, model_settings, stream_turn
+from toolmesh_executor.models.provider_turns import OnText, believed_tokens, model_settings, stream_turn
 from toolmesh_executor.models.questions import ModelAnswer, ModelQuestion
 from toolmesh_executor.models.turns import TurnAnswer, TurnQuestion
 
@@ -28,8 +28,6 @@ _OWN_ADDRESSES: Final = {"openai": "https://api.openai.com/v1", "anthropic": "ht
 _FROM_VARIABLES: Final = frozenset({"OpenAI-Organization", "OpenAI-Project"})
 _MOST_BYTES: Final = 512 * 1024
 """Of an answer."""
-_MOST_TOKENS: Final = 2**31
-"""What a provider may claim that one question took."""
 
 
 class ProviderModels:
@@ -148,7 +146,7 @@ def _answer(endpoint: Endpoint, response: ModelResponse) -> ModelAnswer:
     return ModelAnswer(
         text=text.decode(),
         model=endpoint.name,
-        input_tokens=min(response.usage.input_tokens, _MOST_TOKENS),
-        output_tokens=min(response.usage.output_tokens, _MOST_TOKENS),
+        input_tokens=believed_tokens(response.usage.input_tokens),
+        output_tokens=believed_tokens(response.usage.output_tokens),
         cut=response.finish_reason == "length",
     )

@@ -39,7 +39,7 @@ from toolmesh_executor.models.turns import (
     UserSaid,
 )
 
-__all__ = ["OnText", "model_settings", "stream_turn"]
+__all__ = ["OnText", "believed_tokens", "model_settings", "stream_turn"]
 
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
 """Is told each piece of text as it comes."""
@@ -48,6 +48,7 @@ _MOST_BYTES: Final = 512 * 1024
 """Of an answer: half of what the broker takes in one message."""
 _MOST_CALLS: Final = 64
 _MOST_TOKENS: Final = 2**31
+"""What a provider may claim that one question took."""
 _UNDERSTOOD: Final = frozenset(ModelSettings.__annotations__)
 _FINISH: Final[Mapping[str | None, TurnFinish]] = {"length": "length", "content_filter": "filtered"}
 
@@ -74,6 +75,11 @@ async def stream_turn(model: Model, endpoint: Endpoint, question: TurnQuestion, 
         raise
     except Exception as error:
         raise told(endpoint, error) from error
+
+
+def believed_tokens(claimed: int) -> int:
+    """Return what a provider says that a question took, within reason."""
+    return min(claimed, _MOST_TOKENS)
 
 
 def model_settings(of_agent: Mapping[str, Any]) -> ModelSettings:
@@ -160,8 +166,8 @@ def _answer(
         calls=calls,
         finish="tools" if calls else _FINISH.get(response.finish_reason, "stop"),
         response=written,
-        input_tokens=min(response.usage.input_tokens, _MOST_TOKENS),
-        output_tokens=min(response.usage.output_tokens, _MOST_TOKENS),
+        input_tokens=believed_tokens(response.usage.input_tokens),
+        output_tokens=believed_tokens(response.usage.output_tokens),
     )
 
 
