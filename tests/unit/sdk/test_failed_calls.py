@@ -93,32 +93,39 @@ def test_an_interrupt_ends_with_its_signals_code_and_an_envelope(tool: ToolProce
     assert outcome.exit_code == 128 + signal.SIGINT
 
 
-def test_a_tool_can_end_a_child_that_it_forked(tool: ToolProcess) -> None:
-    """A pool ends its processes so and waits for them: the tool's own way to be cancelled is not theirs."""
+def test_a_tool_can_end_children_that_it_forked(tool: ToolProcess) -> None:
+    """A pool ends its processes so and waits for them: at once, or as they begin to wait, the signal is never lost."""
     tool.write(
         """
         import os, signal, time
         from toolmesh_sdk import tool_cli
 
         def end():
-            "End a child that would swallow any exception."
-            ready, started = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.write(started, b".")
-                while True:
-                    try:
-                        time.sleep(60)
-                    except BaseException:
-                        pass
-            os.read(ready, 1)
-            os.kill(child, signal.SIGTERM)
-            return os.WTERMSIG(os.waitpid(child, 0)[1])
+            "End children that would swallow any exception."
+            ended = []
+            for number in range(100):
+                ready, started = os.pipe()
+                child = os.fork()
+                if child == 0:
+                    os.write(started, b".")
+                    while True:
+                        try:
+                            time.sleep(0.1)
+                            os._exit(0)
+                        except BaseException:
+                            pass
+                if number % 2:
+                    os.read(ready, 1)
+                os.kill(child, signal.SIGTERM)
+                ended.append(os.waitpid(child, 0)[1])
+                os.close(ready)
+                os.close(started)
+            return [status for status in ended if os.WTERMSIG(status) != signal.SIGTERM]
 
         tool_cli(end)()
         """
     )
-    assert tool.call({}).result["text"] == str(int(signal.SIGTERM))
+    assert tool.call({}).result["text"] == "[]"
 
 
 @pytest.mark.parametrize("form", ["def", "async def"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from os import getpid, kill
+from os import register_at_fork
 
 from .calling import Awaiting, call_with, can_be_called_with
 from .context import SandboxToolContextFacade
@@ -14,6 +14,8 @@ from .outcome import outcome_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
     from typing import Any
 
     from .invocation import Invocation
@@ -128,13 +130,7 @@ def _stop_on_termination(context: SandboxToolContextFacade) -> None:
     """Make SIGTERM end the tool as an exception, so that its `finally` blocks run and an envelope is written."""
     import _signal as signal  # type: ignore[import-not-found]  # the enum front of `signal` costs a millisecond
 
-    process = getpid()
-
-    def stop(number: int, _frame: object) -> None:
-        if getpid() != process:  # a child that the tool forked, such as a pool's: its parent wants it gone, and waits
-            signal.signal(number, signal.SIG_DFL)
-            kill(getpid(), number)
-            return
+    def stop(_number: int, _frame: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         context.cancelled = True
         raise ToolCancelledError("cancelled by the host")
@@ -143,6 +139,29 @@ def _stop_on_termination(context: SandboxToolContextFacade) -> None:
         signal.signal(signal.SIGTERM, stop)
     except ValueError:
         return  # not the main thread: an embedding program decides about signals
+    _leave_forked_children_out(signal, stop)
+
+
+def _leave_forked_children_out(signal: ModuleType, stop: Callable[[int, object], None]) -> None:
+    """Give children that the tool forks, such as a pool's, the SIGTERM that ends them: their parent waits for that.
+
+    A handler in Python would be too late in a child that is about to wait for something, and the interpreter drops
+    what comes while it forks: so the signal is held back until the child is as any other process.
+    """
+    term = (signal.SIGTERM,)
+
+    def hold_back() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, term)
+
+    def let_through() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, term)
+
+    def be_a_child() -> None:
+        if signal.getsignal(signal.SIGTERM) is stop:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        let_through()
+
+    register_at_fork(before=hold_back, after_in_parent=let_through, after_in_child=be_a_child)
 
 
 def _configure_logging() -> None:
