@@ -257,3 +257,51 @@ def test_an_abrupt_exit_leaves_no_result_and_the_exit_code(venv_tool: ToolProces
     outcome = venv_tool.call({"statement": "import os; os._exit(9)"}, tool_name="do")
     assert outcome.envelope is None
     assert outcome.exit_code == 9
+
+
+def test_a_cancelled_tool_can_end_children_that_it_forks_while_it_cleans_up(tool: ToolProcess) -> None:
+    """The tool itself is cancelled once; that is not its children's."""
+    tool.write(
+        """
+        import os, signal, sys, time
+        from toolmesh_sdk import tool_cli
+
+        def end():
+            "Clean up with a child."
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(10)
+            finally:
+                child = os.fork()
+                if child == 0:
+                    time.sleep(10)
+                    os._exit(0)
+                os.kill(child, signal.SIGTERM)
+                print(f"child: {os.waitpid(child, 0)[1]}", file=sys.stderr)
+
+        tool_cli(end)()
+        """
+    )
+    assert f"child: {int(signal.SIGTERM)}" in tool.call({}).stderr
+
+
+def test_a_tool_that_holds_signals_back_itself_still_does_after_a_fork(tool: ToolProcess) -> None:
+    """In itself and in its child, as without the SDK."""
+    tool.write(
+        """
+        import os, signal
+        from toolmesh_sdk import tool_cli
+
+        def held():
+            "Fork with SIGTERM held back."
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            child = os.fork()
+            still = signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            if child == 0:
+                os._exit(int(still))
+            return [still, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+
+        tool_cli(held)()
+        """
+    )
+    assert tool.call({}).result["text"] == "[true, 1]"

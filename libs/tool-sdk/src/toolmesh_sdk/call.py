@@ -139,25 +139,27 @@ def _stop_on_termination(context: SandboxToolContextFacade) -> None:
         signal.signal(signal.SIGTERM, stop)
     except ValueError:
         return  # not the main thread: an embedding program decides about signals
-    _leave_forked_children_out(signal, stop)
+    _leave_forked_children_out(signal, lambda: context.cancelled or signal.getsignal(signal.SIGTERM) is stop)
 
 
-def _leave_forked_children_out(signal: ModuleType, stop: Callable[[int, object], None]) -> None:
+def _leave_forked_children_out(signal: ModuleType, is_ours: Callable[[], bool]) -> None:
     """Give children that the tool forks, such as a pool's, the SIGTERM that ends them: their parent waits for that.
 
     A handler in Python would be too late in a child that is about to wait for something, and the interpreter drops
     what comes while it forks: so the signal is held back until the child is as any other process.
     """
-    term = (signal.SIGTERM,)
+    term = frozenset((signal.SIGTERM,))
+    held = term
 
     def hold_back() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, term)
+        nonlocal held
+        held = term - signal.pthread_sigmask(signal.SIG_BLOCK, term)  # the tool may hold it back itself
 
     def let_through() -> None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, term)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
 
     def be_a_child() -> None:
-        if signal.getsignal(signal.SIGTERM) is stop:
+        if is_ours():
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         let_through()
 
