@@ -1,49 +1,12 @@
 """`toolmesh ask`: an agent answers through the tools that workers run for it."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.support.running_mesh import RunningMesh, running_mesh
-from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, write_toolset
-from tests.support.scripted_model import Question, Said, ScriptedModel, Turn, scripted_model
+from tests.support.answering_mesh import KEY, answering_mesh
 
 pytestmark = pytest.mark.timeout(180)
-
-KEY = "sk-zebra-crossing-9"
-
-
-def calls_then_tells(asked: Question) -> Turn:
-    """Call the tool that the question names, then tell what came of it."""
-    if asked.results:
-        return Turn(said=Said(text=f"the tool says: {asked.results[-1]}"))
-    tool, _, arguments = asked.user.partition(" ")
-    return Turn(said=Said(text="Let me see.", tool_calls=[(tool, arguments)]))
-
-
-@asynccontextmanager
-async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
-    """A mesh with an agent whose model follows `calls_then_tells`."""
-    toolset = write_toolset(
-        folder / "tools",
-        {
-            "echo": (ECHO, {}),
-            "fail": (FAILING, {}),
-            "sleep": (SLEEPING, {}),
-            "guarded": (ECHO, {"required_scopes": ["tool:guarded:call"]}),
-        },
-    )
-    async with scripted_model(calls_then_tells) as server:
-        model = f"{{model: openai/small, api_base: '{server.openai_url}', api_key: {KEY}}}"
-        agent = folder / "helper.yaml"
-        names = "".join(
-            f"  - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
-        )
-        agent.write_text(f"agent_name: helper\ninstruction: Help.\nmodel: {model}\ntools:\n{names}")
-        async with running_mesh([toolset], options=("--agents", str(agent))) as mesh:
-            yield mesh, server
 
 
 @pytest.mark.requirement("loop:ask")

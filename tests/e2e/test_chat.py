@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.test_ask import answering_mesh
+from tests.support.answering_mesh import answering_mesh
 from tests.support.running_mesh import toolmesh_environment
 
 pytestmark = pytest.mark.timeout(180)

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.support.scripted_model import Said, ScriptedModel, Turn, scripted_model
+from tests.support.scripted_model import Said, Turn, scripted_model
+from tests.support.scripted_model.addresses import KEY, endpoint
 
 from toolmesh_contracts.agent_config.agent import ModelSettings
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.model_config import ModelProvider
 from toolmesh_executor.models.client import ModelClient
-from toolmesh_executor.models.endpoints import Endpoint, Endpoints
+from toolmesh_executor.models.endpoints import Endpoints
 from toolmesh_executor.models.errors import (
     ModelError,
     ModelFailedError,
@@ -24,18 +25,7 @@ from toolmesh_executor.models.questions import ModelQuestion
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
 
-KEY = "sk-zebra-crossing"
 ASKED = ModelQuestion(system_prompt="be short", user_prompt="why?", temperature=0.3, max_tokens=50)
-
-
-def endpoint(server: ScriptedModel, dialect: str) -> Endpoint:
-    environment = {
-        "OPENAI_API_KEY": KEY,
-        "OPENAI_BASE_URL": server.openai_url,
-        "ANTHROPIC_API_KEY": KEY,
-        "ANTHROPIC_BASE_URL": server.url,
-    }
-    return Endpoints({}, environment).of(f"{dialect}/small")
 
 
 @pytest.fixture(params=["openai", "anthropic"])

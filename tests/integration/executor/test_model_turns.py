@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 from tests.support.scripted_model import Said, ScriptedModel, Turn, scripted_model
+from tests.support.scripted_model.addresses import KEY, endpoint
 
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.models.client import ModelClient
-from toolmesh_executor.models.endpoints import Endpoint, Endpoints
 from toolmesh_executor.models.errors import ModelError, ModelFailedError
 from toolmesh_executor.models.turns import (
     AskedCall,
@@ -22,7 +22,6 @@ from toolmesh_executor.models.turns import (
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
 
-KEY = "sk-zebra-crossing"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = OfferedTool("weather", "Tell the weather.", CITY)
 QUESTION = TurnQuestion(system_prompt="be short", messages=(UserSaid("why?"),), tools=(WEATHER,))
@@ -40,7 +39,7 @@ class Asker:
         self.texts: list[str] = []
         self.voids: list[str] = []
         self._client = client
-        self._endpoint = _endpoint(server, dialect)
+        self._endpoint = endpoint(server, dialect)
 
     async def __call__(self, question: TurnQuestion, budget_s: float = 60) -> TurnAnswer:
         return await self._client.turn(self._endpoint, question, budget_s, self._hear, self._void)
@@ -51,16 +50,6 @@ class Asker:
     async def _void(self, reason: str) -> None:
         self.voids.append(reason)
         self.texts.clear()
-
-
-def _endpoint(server: ScriptedModel, dialect: str) -> Endpoint:
-    environment = {
-        "OPENAI_API_KEY": KEY,
-        "OPENAI_BASE_URL": server.openai_url,
-        "ANTHROPIC_API_KEY": KEY,
-        "ANTHROPIC_BASE_URL": server.url,
-    }
-    return Endpoints({}, environment).of(f"{dialect}/small")
 
 
 @pytest.mark.requirement("loop:streaming")

@@ -1,13 +1,11 @@
 """`toolmesh ask`: one task of an agent; its steps on stderr, its answer on stdout."""
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.agent_call import known_agent_files, token_verifier
-from toolmesh_cli.agent_files import find_agent_files
+from toolmesh_cli.asked_agent import asked_agent
 from toolmesh_cli.call_output import failures_as_json, print_json
 from toolmesh_cli.interruptible import interruptible
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
@@ -15,7 +13,6 @@ from toolmesh_cli.mesh_outage import outages_told
 from toolmesh_cli.task_output import TaskPrinter, show_end, task_document
 from toolmesh_cli.terminal import Terminal
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_executor.agent_tasks import agent_tasks
 from toolmesh_executor.loop.records import TaskFailed
 from toolmesh_executor.loop.task_state import TaskState
 
@@ -83,7 +80,6 @@ def _text(given: str) -> str:
 
 
 async def _run(mesh: MeshConnection, options: AskOptions, text: str, printer: TaskPrinter) -> TaskState:
-    files = find_agent_files(known_agent_files(options.agent_files, folder_of(options.data_folder)))
-    verifier = token_verifier(mesh)
-    async with agent_tasks(options.agent, files, mesh.client, verifier, os.environ) as tasks:
+    folder = folder_of(options.data_folder)
+    async with asked_agent(options.agent, options.agent_files, folder, mesh) as tasks:
         return await tasks.run(text, await mesh.tokens(), printer.show, options.timeout_s)

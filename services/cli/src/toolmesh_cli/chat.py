@@ -1,15 +1,13 @@
 """`toolmesh chat`: a conversation with an agent, line by line."""
 
 import asyncio
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.agent_call import known_agent_files, token_verifier
-from toolmesh_cli.agent_files import find_agent_files
+from toolmesh_cli.asked_agent import asked_agent
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
 from toolmesh_cli.mesh_outage import outages_told
 from toolmesh_cli.stop_requests import stop_requests
@@ -18,7 +16,7 @@ from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.typed_lines import TypedLines
 from toolmesh_contracts.config_problems import nearest
 from toolmesh_contracts.errors import ToolmeshError
-from toolmesh_executor.agent_tasks import AgentTasks, agent_tasks
+from toolmesh_executor.agent_tasks import AgentTasks
 from toolmesh_executor.loop.records import Record
 from toolmesh_executor.loop.task_state import TaskState
 
@@ -51,11 +49,10 @@ async def run_chat(options: ChatOptions) -> int:
     async with (
         connect_to_mesh(folder, user=options.user, scopes=options.scopes) as mesh,
         outages_told(mesh, folder, stderr),
+        asked_agent(options.agent, options.agent_files, folder, mesh) as tasks,
     ):
-        files = find_agent_files(known_agent_files(options.agent_files, folder))
-        async with agent_tasks(options.agent, files, mesh.client, token_verifier(mesh), os.environ) as tasks:
-            tasks.tools(await mesh.tokens())
-            return await _Chat(options.agent, tasks, mesh, stdout, stderr).run()
+        tasks.tools(await mesh.tokens())
+        return await _Chat(options.agent, tasks, mesh, stdout, stderr).run()
 
 
 class _Chat:

@@ -129,7 +129,7 @@ class TaskRun:
 
         await self._journal.append(started)
         try:
-            # Also without the question: the caller's token may have expired.
+            # Making the question can fail, too: the caller's token may have expired.
             answer = await self._ask(self._question(), pieces.add, again)
         except ToolmeshError as error:
             failed = TaskFailed(code=error.code, message=error.message, hint=error.hint)

@@ -1,0 +1,44 @@
+"""A mesh with an agent whose scripted model calls the tool that it is asked for, and tells what came of it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.support.running_mesh import RunningMesh, running_mesh
+from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, write_toolset
+from tests.support.scripted_model import Question, Said, ScriptedModel, Turn, scripted_model
+
+__all__ = ["KEY", "answering_mesh"]
+
+KEY = "sk-zebra-crossing-9"
+
+
+def _calls_then_tells(asked: Question) -> Turn:
+    """Call the tool that the question names, then tell what came of it."""
+    if asked.results:
+        return Turn(said=Said(text=f"the tool says: {asked.results[-1]}"))
+    tool, _, arguments = asked.user.partition(" ")
+    return Turn(said=Said(text="Let me see.", tool_calls=[(tool, arguments)]))
+
+
+@asynccontextmanager
+async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
+    """Run it with the tools `echo`, `fail`, `sleep` and `guarded`, which needs a scope, and an agent `helper`."""
+    toolset = write_toolset(
+        folder / "tools",
+        {
+            "echo": (ECHO, {}),
+            "fail": (FAILING, {}),
+            "sleep": (SLEEPING, {}),
+            "guarded": (ECHO, {"required_scopes": ["tool:guarded:call"]}),
+        },
+    )
+    async with scripted_model(_calls_then_tells) as server:
+        model = f"{{model: openai/small, api_base: '{server.openai_url}', api_key: {KEY}}}"
+        agent = folder / "helper.yaml"
+        names = "".join(
+            f"  - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
+        )
+        agent.write_text(f"agent_name: helper\ninstruction: Help.\nmodel: {model}\ntools:\n{names}")
+        async with running_mesh([toolset], options=("--agents", str(agent))) as mesh:
+            yield mesh, server
