@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.answering_mesh import answering_mesh
-from tests.support.running_mesh import toolmesh_environment
+from tests.support.running_mesh import start_toolmesh, toolmesh_environment
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -141,3 +141,20 @@ async def test_lines_of_a_pipe_are_answered_one_by_one(tmp_path: Path) -> None:
     assert "did you mean /quit?" in done.stderr
     assert unknown.code == 2
     assert "did you mean 'helper'?" in unknown.stderr
+
+
+async def test_a_conversation_ends_when_nobody_reads_it(tmp_path: Path) -> None:
+    """Without working through the lines that are left."""
+    async with answering_mesh(tmp_path) as (mesh, server):
+        process = await start_toolmesh("chat", "helper", data_folder=mesh.data_folder, stdin=asyncio.subprocess.PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'echo {"text": "one"}\n')
+        async with asyncio.timeout(60):
+            assert await process.stdout.readline()
+            process.stdout._transport.close()  # type: ignore[attr-defined]
+            process.stdin.write(b'echo {"text": "two"}\necho {"text": "three"}\n')
+            _, stderr = await process.communicate()
+        questions = len(server.asked)
+    assert process.returncode == 141, stderr
+    assert questions == 4

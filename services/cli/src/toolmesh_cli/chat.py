@@ -8,6 +8,7 @@ from typing import Final
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.asked_agent import asked_agent
+from toolmesh_cli.failures import CommandFailedError
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
 from toolmesh_cli.mesh_outage import outages_told
 from toolmesh_cli.stop_requests import stop_requests
@@ -97,6 +98,8 @@ class _Chat:
                     await self._command(text)
                 elif text:
                     await self._answer(text)
+            except CommandFailedError:
+                raise  # nobody reads the answers any more
             except ToolmeshError as error:
                 self._stderr.error(error.code, error.message, error.hint)
 
@@ -146,5 +149,6 @@ class _Chat:
             self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
-        self._said.append(state)
+        if state.started is not None:
+            self._said.append(state)
         show_end(state, None if streams else self._stdout, self._stderr)
