@@ -89,6 +89,27 @@ def cases_of_pool(pool: str) -> Iterator[Case]:
     yield case(f"$JS.API.DIRECT.GET.{queue}", {P})
 
 
+def cases_of_tasks() -> Iterator[Case]:
+    tasks, events = SUBJECTS.task_stream(), SUBJECTS.event_stream()
+    yield case(SUBJECTS.task("agent"), set(EXECUTORS))
+    yield case(SUBJECTS.schedule("s"), set(EXECUTORS))
+    yield case(SUBJECTS.event("task"), set(EXECUTORS), set(EXECUTORS))
+    yield case(SUBJECTS.all_of("event"), NOBODY, set(EXECUTORS))
+    yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent.{SUBJECTS.task('agent')}", {P, *EXECUTORS})
+    yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent.{SUBJECTS.all_of('task')}", {P})
+    yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent.{SUBJECTS.schedule('s')}", {P})
+    yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent", {P})
+    yield case(f"$JS.API.CONSUMER.DELETE.{tasks}.agent", {P})
+    yield case(f"$JS.API.CONSUMER.MSG.NEXT.{tasks}.agent", {P, *EXECUTORS})
+    yield case(f"$JS.ACK.{tasks}.agent.1.1.1.1.0", set(EXECUTORS))
+    for operation in ("DIRECT.GET", "STREAM.MSG.GET", "STREAM.INFO"):
+        yield case(f"$JS.API.{operation}.{events}", {P, *EXECUTORS})
+        yield case(f"$JS.API.{operation}.{tasks}", {P})
+    for operation in ("DELETE", "PURGE", "UPDATE", "MSG.DELETE"):
+        yield case(f"$JS.API.STREAM.{operation}.{events}", {P})
+        yield case(f"$JS.API.STREAM.{operation}.{tasks}", {P})
+
+
 def cases_of_broker() -> Iterator[Case]:
     for bucket in (
         SUBJECTS.ledger_bucket(),
@@ -112,13 +133,8 @@ def cases_of_broker() -> Iterator[Case]:
     yield case(SUBJECTS.invoke("gamma", Lane.NORMAL, "agent", "user"), NOBODY)
     yield case(SUBJECTS.reply("gamma", "one", CALL), NOBODY, {ONE})
     yield case(SUBJECTS.model("gamma"), NOBODY)
-    for later in (
-        SUBJECTS.mint(),
-        SUBJECTS.task("agent"),
-        SUBJECTS.event("task"),
-        SUBJECTS.schedule("s"),
-    ):
-        yield case(later, NOBODY)
+    yield case(SUBJECTS.mint(), NOBODY)
+    yield from cases_of_tasks()
     for identity in ALL:
         yield case(f"{SUBJECTS.inbox_prefix(identity.name)}.x", NOBODY, {identity})
     yield case("$JS.API.INFO", set(ALL))

@@ -107,11 +107,12 @@ def test_whatever_an_identity_may_publish_its_account_imports(identity: Identity
         assert any(matches(one, subject) for one in imported), subject
 
 
-def test_only_pulls_have_many_answers() -> None:
+def test_only_pulls_and_reads_of_events_have_many_answers() -> None:
     """The server keeps the way back for a request with many answers longer, so that kind is rare."""
     accounts = accounts_for((), SUBJECTS, POOLS)
     many = {export.subject for account in accounts for export in account.exports if export.many_answers}
-    assert all(subject.startswith("$JS.API.CONSUMER.MSG.NEXT.") for subject in many)
+    events = f"$JS.API.DIRECT.GET.{SUBJECTS.event_stream()}"
+    assert all(subject == events or subject.startswith("$JS.API.CONSUMER.MSG.NEXT.") for subject in many)
 
 
 def test_a_worker_of_an_unserved_pool_is_an_error() -> None:

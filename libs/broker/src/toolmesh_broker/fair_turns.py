@@ -23,12 +23,13 @@ PATIENCE_S: Final = 30.0
 
 
 class FairTurns:
-    """The turns of one worker. A queue is named `<lane>-<shard>`, as its consumer is.
+    """The turns of one worker. A queue is named as its consumer is: `<lane>-<shard>` in a pool.
 
     Args:
         weights: Share of each lane.
         patience_s: Seconds after which a waiting lane is next.
         clock: Monotonic, in seconds.
+        lane_of: Tells a queue's lane from its name.
     """
 
     def __init__(
@@ -36,7 +37,9 @@ class FairTurns:
         weights: Mapping[Lane, int] = LANE_WEIGHTS,
         patience_s: float = PATIENCE_S,
         clock: Callable[[], float] = time.monotonic,
+        lane_of: Callable[[str], Lane] | None = None,
     ) -> None:
+        self._lane_of = lane_of or _lane_of_shard
         self._weights = weights
         self._patience_s = patience_s
         self._clock = clock
@@ -52,23 +55,24 @@ class FairTurns:
 
         Tell what comes of it: `delivered` or `came_up_empty`.
         """
-        lanes = {_lane(queue) for queue in waiting}
+        lanes = {self._lane_of(queue) for queue in waiting}
         self._activate(lanes)
         lane = self._most_patient(lanes) or min(lanes, key=lambda one: (self._had[one], -self._weights[one]))
         self._had[lane] += 1 / self._weights[lane]
         self._waits_since[lane] = self._clock()
         self._asked[lane] += 1
-        queue = min((one for one in waiting if _lane(one) is lane), key=lambda one: (self._last_turn.get(one, 0), one))
+        mates = [one for one in waiting if self._lane_of(one) is lane]
+        queue = min(mates, key=lambda one: (self._last_turn.get(one, 0), one))
         self._last_turn[queue] = next(self._turns)
         return queue
 
     def delivered(self, queue: str) -> None:
         """The chosen queue gave a call."""
-        self._asked[_lane(queue)] -= 1
+        self._asked[self._lane_of(queue)] -= 1
 
     def came_up_empty(self, queue: str) -> None:
         """The chosen queue gave nothing: its lane is owed as much as before."""
-        lane = _lane(queue)
+        lane = self._lane_of(queue)
         self._asked[lane] -= 1
         if lane in self._had:
             self._had[lane] -= 1 / self._weights[lane]
@@ -90,5 +94,5 @@ class FairTurns:
         return lane if self._clock() - self._waits_since[lane] >= self._patience_s else None
 
 
-def _lane(queue: str) -> Lane:
+def _lane_of_shard(queue: str) -> Lane:
     return Lane(queue.rpartition("-")[0])

@@ -58,7 +58,8 @@ def permissions_for(identity: Identity, subjects: Subjects, pools: Iterable[str]
         case Executor():
             served = sorted(set(pools))
             requests = executor_requests(subjects, served, identity.id)
-            heard: tuple[str, ...] = (subjects.replies_to(identity.id), *map(subjects.model, served))
+            models = map(subjects.model, served)
+            heard: tuple[str, ...] = (subjects.replies_to(identity.id), f"{_root(subjects)}.event.*", *models)
         case Worker():
             requests = worker_requests(subjects, identity.pool, identity.id)
             heard = _to_workers(subjects, identity.pool, identity.id)
@@ -88,6 +89,7 @@ def worker_requests(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[
 def executor_requests(subjects: Subjects, pools: Iterable[str], executor: str = _ANY) -> tuple[Request, ...]:
     """Return what an executor sends that may call tools of `pools`; any executor if `executor` is `*`."""
     requests = [Request(f"{_API}.INFO"), *_bucket(subjects.heartbeat_bucket(), f"_executors.{executor}")]
+    requests += _tasks(subjects)
     for pool in sorted(set(pools)):
         requests += (
             Request(subjects.invoke_pool(pool)),
@@ -108,6 +110,22 @@ def operator_requests(subjects: Subjects, pools: Iterable[str]) -> tuple[Request
     for stream in map(subjects.dead_stream, sorted(set(pools))):
         requests += (Request(f"{_API}.DIRECT.GET.{stream}"), Request(f"{_API}.STREAM.MSG.DELETE.{stream}"))
     return tuple(requests)
+
+
+def _tasks(subjects: Subjects) -> tuple[Request, ...]:
+    """Queue and take tasks, write and read their events."""
+    tasks, events, root = subjects.task_stream(), subjects.event_stream(), _root(subjects)
+    return (
+        Request(f"{root}.task.*"),
+        Request(f"{root}.schedule.*"),
+        Request(f"{root}.event.*"),
+        Request(f"{_API}.CONSUMER.CREATE.{tasks}.*.{root}.task.*"),
+        Request(f"{_API}.CONSUMER.MSG.NEXT.{tasks}.*", many_answers=True),
+        Request(f"$JS.ACK.{tasks}.>"),
+        Request(f"{_API}.DIRECT.GET.{events}", many_answers=True),
+        Request(f"{_API}.STREAM.MSG.GET.{events}"),
+        Request(f"{_API}.STREAM.INFO.{events}"),
+    )
 
 
 def _to_workers(subjects: Subjects, pool: str, worker: str = _ANY) -> tuple[str, ...]:

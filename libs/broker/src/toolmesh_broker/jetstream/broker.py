@@ -8,6 +8,7 @@ from typing import NoReturn
 from toolmesh_broker.errors import BrokerTimeoutError
 from toolmesh_broker.jetstream.api import ApiError, api_request, publish_acknowledged
 from toolmesh_broker.jetstream.connection import Connection, open_connection
+from toolmesh_broker.jetstream.event_log import EventLog
 from toolmesh_broker.jetstream.keyvalue import JetStreamKeyValue
 from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.jetstream.payload_store import JetStreamPayloadStore
@@ -15,6 +16,7 @@ from toolmesh_broker.jetstream.provision import keep_provisioned
 from toolmesh_broker.jetstream.pull_loop import PullIntake, pulling
 from toolmesh_broker.jetstream.stored import next_stored
 from toolmesh_broker.jetstream.subscriptions import as_message, subscription
+from toolmesh_broker.jetstream.task_queue import TaskQueue
 from toolmesh_broker.ports import Handler, Message, OutgoingInvocation, PublishReceipt, StoredMessage
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_broker.ttl import seconds_until, whole_seconds
@@ -114,6 +116,14 @@ class JetStreamBroker:
     def payloads(self, pool: str) -> JetStreamPayloadStore:
         """Return a pool's payload store."""
         return JetStreamPayloadStore(self._connection, self.subjects.payload_bucket(pool))
+
+    def events(self) -> EventLog:
+        """Return the events of tasks."""
+        return EventLog(self._connection)
+
+    def tasks(self) -> TaskQueue:
+        """Return the queue of tasks."""
+        return TaskQueue(self._connection)
 
     async def publish(self, subject: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send a message that may be lost."""

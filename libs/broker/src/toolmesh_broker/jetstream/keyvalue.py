@@ -115,8 +115,8 @@ class JetStreamKeyValue:
     async def _write(
         self, key: str, value: bytes, ttl_s: float | None, expected: int | None, extra: dict[str, str] | None = None
     ) -> int:
-        # The broker looks for a repeated id before it compares sequences: a retry after a lost answer is no conflict.
-        headers = {MESSAGE_ID: fresh_id(), **(extra or {})}
+        message_id = fresh_id()
+        headers = {MESSAGE_ID: message_id, **(extra or {})}
         if ttl_s is not None:
             headers[MESSAGE_TTL] = str(whole_seconds(ttl_s))
         if expected is not None:
@@ -124,5 +124,9 @@ class JetStreamKeyValue:
         try:
             receipt = await publish_acknowledged(self._connection, self._stream, f"{self._prefix}{key}", value, headers)
         except RevisionConflictError:
-            raise RevisionConflictError(key, expected or 0) from None
+            # The server compares sequences before it looks for a repeated id: the write may be ours, its answer lost.
+            last = await self._last(key)
+            if last is None or last.headers.get(MESSAGE_ID) != message_id:
+                raise RevisionConflictError(key, expected or 0) from None
+            return int(last.headers["Nats-Sequence"])
         return receipt.sequence

@@ -1,4 +1,4 @@
-"""Takes calls from a pool's consumers, over one inbox for the whole life.
+"""Takes messages from a work queue's consumers, such as calls from a pool's, over one inbox for the whole life.
 
 A consumer that was found empty has a parked pull of 1, which waits at the server for the next call. Where calls may be
 waiting, the consumer that feeds the next free slot is chosen (`fair_turns`) and claimed from: a pull of 1 that is
@@ -72,6 +72,7 @@ class PullIntake:
         consumers: Sequence[str],
         credit: Callable[[], int],
         timing: PullTiming,
+        turns: FairTurns,
     ) -> None:
         self._connection = connection
         self._stream = stream
@@ -82,7 +83,7 @@ class PullIntake:
         self._inbox = f"{connection.inbox_prefix}.p{secrets.token_hex(8)}"
         self._park_request = json.dumps(timing.request(1)).encode()
         self._claim_request = json.dumps(timing.claim()).encode()
-        self._turns = FairTurns()
+        self._turns = turns
         self._buffer: deque[JetStreamDelivery] = deque()
         self._delivered = asyncio.Event()
         self._wake = asyncio.Event()
@@ -304,9 +305,10 @@ async def pulling(
     consumers: Sequence[str],
     credit: Callable[[], int],
     timing: PullTiming | None = None,
+    turns: FairTurns | None = None,
 ) -> AsyncIterator[PullIntake]:
     """Pull inside the block; at its end everything not taken out goes back to the queue."""
-    intake = PullIntake(connection, stream, consumers, credit, timing or PullTiming())
+    intake = PullIntake(connection, stream, consumers, credit, timing or PullTiming(), turns or FairTurns())
     async with task_scope() as group:
         subscribed = await connection.subscribe_raw(intake.inbox, intake.receive)
         forget = connection.on_reconnect(intake.reconnected)
