@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from toolmesh_broker.ports import Broker, OutgoingInvocation
 from toolmesh_broker.reply_listener import ReplyListener
@@ -14,14 +15,17 @@ from toolmesh_client.arguments import check_required_arguments, encode_arguments
 from toolmesh_client.call import Call
 from toolmesh_client.connection_change import ConnectionChange
 from toolmesh_client.envelope import CallParts, caller_of, write_envelope
-from toolmesh_client.errors import CallNotSignedInError, ClientClosedError, InvalidCallError, TurnBusyError
+from toolmesh_client.errors import ClientClosedError, InvalidCallError, TurnBusyError
 from toolmesh_client.payloads import OutgoingPayloads
+from toolmesh_client.recovery import cancel_call, recovered_result
 from toolmesh_client.request import CallRequest
+from toolmesh_client.request_checks import check_form, deadline_ms_of
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
 from toolmesh_client.result import CallResult, load_result
-from toolmesh_client.runner import CallRunner, Keep
+from toolmesh_client.runner import Announce, CallRunner, Keep
 from toolmesh_client.secrets_box import Secret
 from toolmesh_client.settings import ClientSettings
+from toolmesh_client.supervisor import PublishedCall
 from toolmesh_client.token_claims import read_claims
 from toolmesh_client.tokens import RefreshingTokens
 from toolmesh_client.tool_catalog import ToolCatalog
@@ -33,6 +37,8 @@ from toolmesh_contracts.ids import new_invocation_id
 from toolmesh_identity.claims import Claims
 
 __all__ = ["Client"]
+
+_STOPPED_WAITING: Final = "the caller stopped waiting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +134,32 @@ class Client:
         return await self.run(request, on_status)
 
     async def run(
-        self, request: CallRequest, on_status: Callable[[Status], None] | None = None, *, keep: Keep | None = None
+        self,
+        request: CallRequest,
+        on_status: Callable[[Status], None] | None = None,
+        *,
+        announce: Announce | None = None,
+        keep: Keep | None = None,
     ) -> CallResult:
-        """Do what `call` does, for a request; `keep` as in `start`."""
-        call = await self.start(request, keep=keep)
+        """Do what `call` does, for a request; `announce` and `keep` as in `start`."""
+        call = await self.start(request, announce=announce, keep=keep)
         try:
             if on_status is not None:
                 async for status in call.statuses():
                     on_status(status)
             return await call.result()
         finally:
-            call.abandon("the caller stopped waiting")
+            self._let_go(call)
 
-    async def start(self, request: CallRequest, *, keep: Keep | None = None) -> Call:
+    async def start(self, request: CallRequest, *, announce: Announce | None = None, keep: Keep | None = None) -> Call:
         """Queue a call and return its handle; a call of a turn once the turn's earlier calls have ended.
 
         Cancelled while publishing, or with a broker that doesn't answer, it takes care that the call never runs unseen.
 
         Args:
             request: What to call.
+            announce: Awaited with what `recover` needs before the call is queued. If it raises, the call is not queued,
+                and the error is the caller's.
             keep: Awaited with the result before the worker hears that it is safe, and before the handle has it: puts it
                 where a successor of this process finds it. If it raises, the worker stores the result, and the call
                 ends as INTERNAL_ERROR; an end that no worker told, as at the deadline, stays as it is.
@@ -168,8 +181,19 @@ class Client:
             outgoing = await self._written(checked, payloads, turn)
             self._raise_if_closed()
             runner = CallRunner(
-                outgoing, checked.entry, payloads, self._broker, self._replies, self._settings, turn, keep
+                outgoing,
+                checked.entry,
+                payloads,
+                self._broker,
+                self._replies,
+                self._settings,
+                turn,
+                keep,
+                outlives_caller=request.outlives_caller,
             )
+            if announce is not None:
+                await announce(runner.published)
+                self._raise_if_closed()
             self._follow(runner, turn)
         except BaseException:
             turn.gate.release()
@@ -178,13 +202,45 @@ class Client:
         try:
             await runner.until_queued()
         except asyncio.CancelledError:
-            runner.call.abandon("the caller stopped waiting")
+            runner.let_go(_STOPPED_WAITING)
             raise
         return runner.call
 
+    def _let_go(self, call: Call) -> None:
+        if (runner := self._open.get(call.invocation)) is not None:
+            runner.let_go(_STOPPED_WAITING)
+
+    async def cancel(self, call: PublishedCall, reason: str) -> None:
+        """Cancel a call that someone else may have made: it never runs, or its worker is told to stop it.
+
+        Raises:
+            BrokerError: the broker can't be asked.
+        """
+        if (runner := self._open.get(call.invocation)) is not None:
+            runner.call.abandon(reason)
+            return
+        await cancel_call(self._broker, call, reason)
+
+    async def recover(self, call: PublishedCall) -> CallResult | None:
+        """Wait for the result of a call that a predecessor announced, and return it.
+
+        Returns:
+            None if the call was never run and never will be, so that it can be made anew.
+
+        Raises:
+            BrokerError: the broker can't be asked.
+        """
+        result = await recovered_result(self._broker, call, self._settings)
+        if result is None:
+            return None
+        bucket = self._broker.subjects.payload_bucket(call.pool)
+        self._pools_by_bucket[bucket] = call.pool
+        store = self._broker.payloads(call.pool)
+        return await load_result(result, call.pool, store, bucket, self._settings.max_result_bytes)
+
     async def _check(self, request: CallRequest) -> _Checked:
         self._raise_if_closed()
-        _check_form(request)
+        check_form(request)
         entry = resolve_tool(self.tools(), request.tool, request.pool)
         arguments = encode_arguments(request.arguments)
         check_required_arguments(arguments, request.artifacts, entry)
@@ -226,7 +282,7 @@ class Client:
 
     async def _written(self, checked: _Checked, payloads: OutgoingPayloads, turn: Turn) -> OutgoingInvocation:
         request, entry = checked.request, checked.entry
-        deadline_ms = _deadline_ms(request, entry, checked.claims, self._settings.patience.queue_s)
+        deadline_ms = deadline_ms_of(request, entry, checked.claims, self._settings.patience.queue_s)
         payloads.deadline_ms = deadline_ms
         self._pools_by_bucket[self._broker.subjects.payload_bucket(entry.pool)] = entry.pool
         parts = CallParts(
@@ -332,38 +388,12 @@ class Client:
             runner.supervisor.reconnected()
 
     async def close(self) -> None:
-        """Cancel the calls that are still open; give them a bounded time to be withdrawn."""
+        """Let go of the calls that are still open; give them a bounded time to be withdrawn."""
         self._closed = True
         for runner in self._open.values():
-            runner.call.abandon("the client was closed")
+            runner.let_go("the client was closed")
         if not self._running:
             return
         _, late = await asyncio.wait(self._running, timeout=self._settings.patience.close_s)
         for task in late:
             task.cancel()
-
-
-def _check_form(request: CallRequest) -> None:
-    """Refuse what a caller without type checks may give, such as a model's answer or a value from a file."""
-    names: dict[str, object] = {"tool": request.tool}
-    if request.pool is not None:
-        names["pool"] = request.pool
-    for what, name in names.items():
-        if not isinstance(name, str):
-            raise InvalidCallError(f"the {what}'s name must be text, not {type(name).__name__}")
-    timeout_s: object = request.timeout_s
-    if timeout_s is None:
-        return
-    if not isinstance(timeout_s, (int, float)):
-        raise InvalidCallError(f"timeout_s must be a number of seconds, not {type(timeout_s).__name__}")
-    if not timeout_s > 0:
-        raise InvalidCallError(f"a timeout of {timeout_s:g} s leaves no time", hint="give more than 0 s")
-
-
-def _deadline_ms(request: CallRequest, entry: CatalogEntry, claims: Claims, queue_s: float) -> int:
-    """Return the call's deadline: the request's, else the tool's limit plus a time in the queue; not past the token."""
-    now = time.time()
-    if claims.expires_at <= now:
-        raise CallNotSignedInError("the caller's token has expired", hint="sign in again")
-    timeout_s = entry.timeout_ms / 1000 + queue_s if request.timeout_s is None else request.timeout_s
-    return int(min(now + timeout_s, claims.expires_at) * 1000)

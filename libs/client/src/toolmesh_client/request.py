@@ -37,6 +37,8 @@ class CallRequest:
             other's files. Empty: a workspace of the call's own.
         requeued_from: Id of the dead letter that is called again.
         traceparent: W3C Trace Context of the caller; empty starts a new trace.
+        outlives_caller: Whoever stops waiting, or closes the client, leaves the call to a successor who asks for its
+            result (`Client.recover`); else it is cancelled.
     """
 
     tool: str
@@ -58,3 +60,4 @@ class CallRequest:
     turn: str = ""
     requeued_from: str = ""
     traceparent: str = ""
+    outlives_caller: bool = False

@@ -25,7 +25,7 @@ from toolmesh_contracts.envelopes.reply import Result, Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.wire import decode
 
-__all__ = ["CallRunner", "Keep"]
+__all__ = ["Announce", "CallRunner", "Keep"]
 
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_S: Final = 5.0
@@ -33,6 +33,8 @@ _DIRECT_S: Final = 1.0
 """So long the worker that has a turn's workspace may take to say that it runs the call."""
 
 
+Announce: TypeAlias = Callable[[PublishedCall], Awaitable[None]]
+"""Writes down a call where a successor of this process finds it, before the call can have any effect."""
 Keep: TypeAlias = Callable[[CallResult], Awaitable[None]]
 """Puts a result where it outlives this process; only then its worker may forget it."""
 
@@ -50,6 +52,8 @@ class CallRunner:
         settings: ClientSettings,
         turn: Turn,
         keep: Keep | None = None,
+        *,
+        outlives_caller: bool = False,
     ) -> None:
         self._outgoing = outgoing
         self._payloads = payloads
@@ -58,10 +62,12 @@ class CallRunner:
         self._settings = settings
         self._turn = turn
         self._keep = keep
+        self._outlives_caller = outlives_caller
+        self._left = False
         self._direct_to = turn.worker
         self._sent = False
         self._waiter = Waiter(status_capacity=settings.status_capacity)
-        published = PublishedCall(
+        self.published = PublishedCall(
             invocation=outgoing.invocation,
             pool=outgoing.pool,
             tool=entry.tool,
@@ -70,8 +76,8 @@ class CallRunner:
             idempotent=entry.idempotent,
             max_attempts=entry.max_attempts,
         )
-        self.supervisor = Supervisor(published, self._waiter, broker, settings.patience)
-        self.call = Call(published, self._waiter, self.supervisor)
+        self.supervisor = Supervisor(self.published, self._waiter, broker, settings.patience)
+        self.call = Call(self.published, self._waiter, self.supervisor)
         self._received: ReceivedResult | None = None
         self._queued: asyncio.Future[ToolmeshError | None] = asyncio.get_running_loop().create_future()
 
@@ -86,12 +92,28 @@ class CallRunner:
         if error is not None:
             raise error
 
+    def let_go(self, reason: str) -> None:
+        """Say that nobody waits for the call any more: it is cancelled, or left to a successor if it is to outlive us.
+
+        A call that is left keeps what it was given; its worker stores the result, which nobody confirms.
+        """
+        call = self.call
+        if call.done:
+            return
+        if not self._outlives_caller:
+            call.abandon(reason)
+            return
+        self._left, self._keep = True, None
+        message = f"{reason}; the call goes on without it"
+        self._waiter.settle(local_result(call.invocation, call.tool, ErrorCode.CANCELLED, message))
+
     async def run(self) -> None:
         """Return once `call` has its result; whatever fails is a result."""
         call = self.call
         try:
             await self._follow()
-            await self._payloads.discard()
+            if not self._left:
+                await self._payloads.discard()
         except BrokerError as error:
             self._tell_queued(error)
             call.finish(failed_result(call.invocation, call.pool, call.tool, error.code, error.message))

@@ -18,7 +18,7 @@ from toolmesh_contracts.errors import ErrorCode, MalformedMessageError, Toolmesh
 from toolmesh_contracts.headers import SCHEMA
 from toolmesh_contracts.wire import encode, schema_name
 
-__all__ = ["PublishedCall", "Supervisor"]
+__all__ = ["PublishedCall", "Supervisor", "tell_worker"]
 
 _log = logging.getLogger(__name__)
 _MAX_REASON: Final = 1000
@@ -161,7 +161,7 @@ class Supervisor:
             if not await self._take_stored():
                 self._end_cancelled(claim)
         else:
-            await self._tell_worker(claim, reason)
+            await tell_worker(self._broker, self._call, claim, reason)
             self._look_in(self._patience.cancel_repeat_s)
 
     async def _judge(self, claim: Claim) -> None:
@@ -224,7 +224,7 @@ class Supervisor:
         if claim.state is ClaimState.CANCELLED:
             await self._leave_queue()
         else:
-            await self._tell_worker(claim, _DEADLINE_REASON)
+            await tell_worker(self._broker, self._call, claim, _DEADLINE_REASON)
         # It may have ended between the two looks.
         if await self._take_stored():
             return
@@ -257,17 +257,6 @@ class Supervisor:
             await self._broker.delete_invocation(self.receipt)
         except BrokerError as error:
             _log.debug("call %s stays queued until its deadline: %s", self._call.invocation, error)
-
-    async def _tell_worker(self, claim: Claim, reason: str) -> None:
-        if claim.entry is None:
-            return
-        call = self._call
-        message = Cancel(invocation=call.invocation, executor=call.executor, reason=reason)
-        try:
-            subject = self._broker.subjects.control(call.pool, claim.entry.worker)
-            await self._broker.publish(subject, encode(message), {SCHEMA: schema_name(Cancel)})
-        except ToolmeshError as error:
-            _log.debug("worker of call %s not told to stop: %s", call.invocation, error)
 
     # -- ends
 
@@ -319,3 +308,15 @@ class Supervisor:
         self._waiter.settle(
             local_result(call.invocation, call.tool, code, message, hint=hint, attempt=attempt, worker=worker)
         )
+
+
+async def tell_worker(broker: Broker, call: PublishedCall, claim: Claim, reason: str) -> None:
+    """Ask the worker that runs a call to stop it; a request that may be lost."""
+    if claim.entry is None:
+        return
+    message = Cancel(invocation=call.invocation, executor=call.executor, reason=reason[:_MAX_REASON])
+    try:
+        subject = broker.subjects.control(call.pool, claim.entry.worker)
+        await broker.publish(subject, encode(message), {SCHEMA: schema_name(Cancel)})
+    except ToolmeshError as error:
+        _log.debug("worker of call %s not told to stop: %s", call.invocation, error)
