@@ -69,9 +69,7 @@ async def test_what_can_not_be_asked_is_said_before_anything_runs(tmp_path: Path
     async with answering_mesh(tmp_path) as (mesh, server):
         agent = await mesh.toolmesh("ask", "helpr", "why?")
         text = await mesh.toolmesh("ask", "helper", "  ")
-        plain = tmp_path / "plain.yaml"
-        plain.write_text("agent_name: plain\n")
-        model = await mesh.toolmesh("ask", "plain", "why?", "--agents", str(plain))
+        model = await mesh.toolmesh("ask", "plain", "why?")
         assert server.asked == []
     assert (agent.code, text.code, model.code) == (2, 2, 2)
     assert "did you mean 'helper'?" in agent.stderr

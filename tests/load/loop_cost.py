@@ -12,33 +12,26 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
+from tests.support.function_tools import FunctionTools, OnStatus
 
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.journal import MemoryJournal
 from toolmesh_executor.loop.records import Record, TaskStarted
 from toolmesh_executor.loop.runner import LoopSettings, TaskRun
-from toolmesh_executor.loop.toolbox import OnStatus, ToolOutcome, ToolView
-from toolmesh_executor.models.turns import AskedCall, OfferedTool, TurnAnswer, TurnQuestion
+from toolmesh_executor.loop.toolbox import ToolOutcome
+from toolmesh_executor.models.turns import AskedCall, TurnAnswer, TurnQuestion
 
 TURNS: Final = 30
 TASKS: Final = 10
 PROMISED_MS: Final = 5.0
-SCHEMA: Final = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-class Tools:
-    """Twenty tools that answer at once."""
-
-    def tools(self) -> tuple[ToolView, ...]:
-        """Return them all."""
-        return tuple(ToolView(OfferedTool(f"tool_{number}", "Tell.", SCHEMA), "Be exact.") for number in range(20))
-
-    async def call(self, name: str, arguments: bytes, on_status: OnStatus) -> ToolOutcome:
-        """Answer with a kilobyte."""
-        for number in range(5):
-            on_status(f"step {number}")
-        return ToolOutcome(outcome=Outcome.OK, content="x" * 1000)
+async def _tells(name: str, arguments: bytes, on_status: OnStatus) -> ToolOutcome:
+    """Answer with a kilobyte."""
+    for number in range(5):
+        on_status(f"step {number}")
+    return ToolOutcome(outcome=Outcome.OK, content="x" * 1000)
 
 
 class Model:
@@ -78,8 +71,9 @@ async def _task() -> int:
 
     journal = MemoryJournal(write)
     await journal.append(TaskStarted(agent="a", user="u", text="why?"))
+    tools = FunctionTools({f"tool_{number}": _tells for number in range(20)}, "Be exact.")
     settings = LoopSettings(model="m", instruction="Be kind.", limits=LoopLimits(), piece_bytes=100)
-    await TaskRun(journal, Tools(), Model(), settings).run()
+    await TaskRun(journal, tools, Model(), settings).run()
     return written
 
 

@@ -23,7 +23,10 @@ def _calls_then_tells(asked: Question) -> Turn:
 
 @asynccontextmanager
 async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
-    """Run it with the tools `echo`, `fail`, `sleep` and `guarded`, which needs a scope, and an agent `helper`."""
+    """Run it with the tools `echo`, `fail`, `sleep` and `guarded`, which needs a scope, and an agent `helper`.
+
+    Beside it there is `plain`, an agent without a model.
+    """
     toolset = write_toolset(
         folder / "tools",
         {
@@ -40,5 +43,7 @@ async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, Scrip
             f"  - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
         )
         agent.write_text(f"agent_name: helper\ninstruction: Help.\nmodel: {model}\ntools:\n{names}")
-        async with running_mesh([toolset], options=("--agents", str(agent))) as mesh:
+        plain = folder / "plain.yaml"
+        plain.write_text("agent_name: plain\n")
+        async with running_mesh([toolset], options=("--agents", str(agent), "--agents", str(plain))) as mesh:
             yield mesh, server

@@ -95,6 +95,7 @@ def cases_of_tasks() -> Iterator[Case]:
     yield case(SUBJECTS.schedule("s"), set(EXECUTORS))
     yield case(SUBJECTS.event("task"), set(EXECUTORS), set(EXECUTORS))
     yield case(SUBJECTS.all_of("event"), NOBODY, set(EXECUTORS))
+    yield case(SUBJECTS.stop("task"), set(EXECUTORS), set(EXECUTORS))
     yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent.{SUBJECTS.task('agent')}", {P, *EXECUTORS})
     yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent.{SUBJECTS.all_of('task')}", {P})
     yield case(f"$JS.API.CONSUMER.CREATE.{tasks}.agent.{SUBJECTS.schedule('s')}", {P})

@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.loop.conversation import OUTCOME_UNKNOWN, conversation
-from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, next_step, whole_text
+from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, Wait, next_step, whole_text
 from toolmesh_executor.loop.failing_tools import broken_tools
 from toolmesh_executor.loop.records import (
     Finish,
     ModelAnswered,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionKind,
     Record,
     TaskCancelled,
     TaskCompleted,
@@ -27,6 +30,7 @@ from toolmesh_executor.loop.records import (
 )
 from toolmesh_executor.loop.task_state import TaskState, state_of
 from toolmesh_executor.models.turns import ModelSaid, ToolSaid, UserSaid
+from toolmesh_executor.tasks.waiting import waits
 
 LIMITS = LoopLimits(max_turns=30, continues=True)
 START = TaskStarted(agent="a", user="u", text="why?")
@@ -39,6 +43,10 @@ def answered(turn: int, text: str = "", calls: int = 0, finish: Finish = Finish.
     )
     kind = Finish.TOOLS if calls else finish
     return ModelAnswered(turn=turn, text=text, response=msgspec.Raw(b"[]"), requests=requests, finish=kind)
+
+
+def asked(call: str) -> QuestionAsked:
+    return QuestionAsked(call=call, tool="echo", asks_for=QuestionKind.APPROVAL, text="May I?", expires_ms=1)
 
 
 def ended(call: str, outcome: Outcome = Outcome.OK, content: str = "done", tool: str = "echo") -> ToolEnded:
@@ -54,7 +62,7 @@ def test_model_is_asked_until_it_answers_without_calls() -> None:
     step = next_step(state_of(records), LIMITS)
     assert isinstance(step, CallTools)
     assert [request.call for request in step.calls] == ["1.1", "1.2"]
-    assert step.cut == ()
+    assert step.begun == ()
     records += [ToolStarted(call="1.1", tool="echo"), ToolStarted(call="1.2", tool="echo"), ended("1.2"), ended("1.1")]
     assert next_step(state_of(records), LIMITS) == AskModel(2)
     records += [answered(2, "so it is")]
@@ -67,7 +75,7 @@ def test_a_begun_call_without_a_result_is_told_apart() -> None:
     step = next_step(state, LIMITS)
     assert isinstance(step, CallTools)
     assert [request.call for request in step.calls] == ["1.1"]
-    assert [request.call for request in step.cut] == ["1.2"]
+    assert [request.call for request in step.begun] == ["1.2"]
 
 
 @pytest.mark.requirement("loop:turns")
@@ -158,23 +166,33 @@ def test_any_history_ends_and_any_prefix_can_be_gone_on_with(calls: list[int], d
     state, begun, steps = TaskState().after(START), set[str](), 0
     while (step := next_step(state, limits)) is not None:
         steps += 1
-        assert steps < 40
+        assert steps < 80
+        assert waits(state) == isinstance(step, Wait)
         match step:
             case AskModel(turn=turn):
-                asked = calls[turn - 1] if turn <= len(calls) else 0
-                state = state.after(TurnStarted(turn=turn, model="m")).after(answered(turn, "t", asked))
-            case CallTools(calls=fresh, cut=cut):
-                for request in cut:
+                wanted = calls[turn - 1] if turn <= len(calls) else 0
+                state = state.after(TurnStarted(turn=turn, model="m")).after(answered(turn, "t", wanted))
+            case CallTools(calls=fresh, begun=left):
+                for request in left:
                     state = state.after(ended(request.call, Outcome.ERROR, OUTCOME_UNKNOWN))
                 for request in fresh:
+                    if request.call not in state.answers and data.draw(st.booleans()):
+                        state = state.after(asked(request.call))
+                        continue
                     assert request.call not in begun
                     begun.add(request.call)
                     state = state.after(ToolStarted(call=request.call, tool=request.name))
                     if data.draw(st.booleans()):
                         state = state.after(ended(request.call))
+            case Wait():
+                assert state.questions
+                assert waits(state)
+                answered_call = data.draw(st.sampled_from(sorted(state.questions)))
+                state = state.after(QuestionAnswered(call=answered_call, asks_for=QuestionKind.APPROVAL, by="u"))
             case End(record=record):
                 state = state.after(record)
     assert state.ended is not None
     assert not state.begun
+    assert not state.questions
     assert len(state.turns) <= limits.max_turns
     assert whole_text(state) == "t"

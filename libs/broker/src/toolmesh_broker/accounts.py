@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolmesh_broker.identities import EXECUTOR_ACCOUNT, OPERATOR_ACCOUNT, STREAM_ACCOUNT, Identity, pool_account
-from toolmesh_broker.permissions import executor_requests, operator_requests, worker_requests
+from toolmesh_broker.permissions import Request, executor_requests, operator_requests, worker_requests
 from toolmesh_contracts.subjects import Subjects
 
 __all__ = ["Account", "Export", "Import", "accounts_for"]
@@ -69,14 +69,19 @@ def accounts_for(identities: Iterable[Identity], subjects: Subjects, pools: Iter
         raise ValueError(f"the pools {', '.join(served)} are served, not those of {', '.join(homeless)}")
     users: dict[tuple[str, str, bool], list[str]] = {}
     for user, sent in requests.items():
-        for one in sent:
+        for one in _elsewhere(sent, user):
             users.setdefault((one.owner, one.subject, one.many_answers), []).append(user)
     return tuple(
         Account(
             name,
             tuple(one for one in members if one.account == name),
             tuple(Export(subject, tuple(by), many) for (owner, subject, many), by in users.items() if owner == name),
-            tuple(Import(one.subject, one.owner) for one in sent),
+            tuple(Import(one.subject, one.owner) for one in _elsewhere(sent, name)),
         )
         for name, sent in requests.items()
     )
+
+
+def _elsewhere(requests: Iterable[Request], account: str) -> Iterable[Request]:
+    """Return those that leave an account; its members reach one another without an import."""
+    return (one for one in requests if one.owner != account)

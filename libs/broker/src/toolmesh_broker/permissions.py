@@ -59,7 +59,8 @@ def permissions_for(identity: Identity, subjects: Subjects, pools: Iterable[str]
             served = sorted(set(pools))
             requests = executor_requests(subjects, served, identity.id)
             models = map(subjects.model, served)
-            heard: tuple[str, ...] = (subjects.replies_to(identity.id), f"{_root(subjects)}.event.*", *models)
+            tasks = (f"{_root(subjects)}.event.*", subjects.stops())
+            heard: tuple[str, ...] = (subjects.replies_to(identity.id), *tasks, *models)
         case Worker():
             requests = worker_requests(subjects, identity.pool, identity.id)
             heard = _to_workers(subjects, identity.pool, identity.id)
@@ -119,6 +120,7 @@ def _tasks(subjects: Subjects) -> tuple[Request, ...]:
         Request(f"{root}.task.*"),
         Request(f"{root}.schedule.*"),
         Request(f"{root}.event.*"),
+        Request(subjects.stops(), owner=EXECUTOR_ACCOUNT),
         Request(f"{_API}.CONSUMER.CREATE.{tasks}.*.{root}.task.*"),
         Request(f"{_API}.CONSUMER.MSG.NEXT.{tasks}.*", many_answers=True),
         Request(f"$JS.ACK.{tasks}.>"),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from toolmesh_contracts.broker_config import BrokerConfig
-from toolmesh_contracts.config_fields import ConfigModel, Namespace, PoolName, Port, Text
+from toolmesh_contracts.config_fields import ConfigModel, Count, Namespace, PoolName, Port, Text
 from toolmesh_contracts.errors import InvalidNameError
 from toolmesh_contracts.model_config import ModelsConfig
 from toolmesh_contracts.model_loading import Loaded, load_model
@@ -49,6 +49,13 @@ class ExecutorHealth(ConfigModel):
     """TCP port; 0 takes a free one."""
 
 
+class ExecutorTasks(ConfigModel):
+    """How an executor runs tasks."""
+
+    parallel: Count = 200
+    """Tasks at a time; further ones wait in the queue for this or another executor."""
+
+
 class ExecutorConfig(ConfigModel):
     """What one executor is, where it connects and which agents it runs."""
 
@@ -64,6 +71,8 @@ class ExecutorConfig(ConfigModel):
     """Key files; relative paths start at this file's folder."""
     models: ModelsConfig = ModelsConfig()
     """Language models. Tools of the pools under `keys.sealing` may ask them."""
+    tasks: ExecutorTasks = ExecutorTasks()
+    """Tasks of the agents."""
     health: ExecutorHealth = ExecutorHealth()
     """Liveness, readiness and metrics."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

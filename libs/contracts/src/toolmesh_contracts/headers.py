@@ -12,6 +12,7 @@ __all__ = [
     "REQUIRED_SCOPES",
     "SCHEMA",
     "SIGNATURE",
+    "TASK",
     "TOKEN",
     "TOOL",
     "TRACEPARENT",
@@ -41,3 +42,5 @@ BODY_SHA256: Final = "Tm-Body-Sha256"
 """Of the call that a request is about, whose signature covers it: 64 hexadecimal digits."""
 REQUIRED_SCOPES: Final = "Tm-Scopes"
 """The entry's required scopes, separated by spaces, also in the body: see DEADLINE."""
+TASK: Final = "Tm-Task"
+"""The task's id, also in the body: whoever sent one without a right is told in the task's events."""

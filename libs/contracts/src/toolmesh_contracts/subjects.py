@@ -134,6 +134,14 @@ class Subjects:
         """Return the subject of a task's events."""
         return self._subject("event", validate_identifier("task", task))
 
+    def stop(self, task: str) -> str:
+        """Return where the executor that runs a task hears that it has ended by another's hand."""
+        return self._subject("stop", validate_identifier("task", task))
+
+    def stops(self) -> str:
+        """Return the filter of all of these."""
+        return self._subject("stop", "*")
+
     def schedule(self, schedule: str) -> str:
         """Return the subject of one schedule."""
         return self._subject("schedule", validate_identifier("schedule", schedule))

@@ -19,10 +19,13 @@ from toolmesh_client.client import Client
 from toolmesh_client.connect import client_over
 from toolmesh_client.errors import CallNotSignedInError
 from toolmesh_client.settings import ClientSettings
+from toolmesh_contracts.agent_config.agent import AgentConfig
 from toolmesh_contracts.envelopes.catalog import Heartbeat
 from toolmesh_contracts.executor_config import ExecutorConfig
 from toolmesh_executor.agent_files import LoadedAgents, load_agents
+from toolmesh_executor.agent_loops import AgentLoops
 from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
+from toolmesh_executor.mesh_agents import summary_of, watched_agents
 from toolmesh_executor.metrics import ExecutorMetrics
 from toolmesh_executor.models.call_proof import CallVerifier
 from toolmesh_executor.models.choice import DEFAULT_VARIABLE, ModelChoice
@@ -31,6 +34,7 @@ from toolmesh_executor.models.endpoints import Endpoints
 from toolmesh_executor.models.tool_models import ToolModels
 from toolmesh_executor.problems import ProblemBoard
 from toolmesh_executor.registry import AgentTools, build_registry
+from toolmesh_executor.tasks.running import running_tasks
 from toolmesh_identity.keys import SealingPublicKey, SigningKey, VerifyingKeys
 from toolmesh_telemetry.health_checks import CheckResult
 from toolmesh_telemetry.health_server import serve_health
@@ -117,21 +121,30 @@ async def running_executor(
         group = await stack.enter_async_context(task_scope())
         watching = group.create_task(board.watch())
         stack.callback(watching.cancel)
+        models = await stack.enter_async_context(ModelClient.open())
+        configs = {name: source.agent.config for name, source in loaded.agents.items()}
         tool_models = ToolModels(
             verifier=_call_verifier(config, folder, settings, verifier.keys),
             choice=choice,
             endpoints=endpoints,
-            client=await stack.enter_async_context(ModelClient.open()),
+            client=models,
             limits=config.models.for_tools,
             on_answered=metrics.answered,
         )
         await stack.enter_async_context(tool_models.answering(broker, config.keys.sealing))
-        await stack.enter_async_context(beating(broker, _heartbeat(config, agents, client, board, choice.default)))
+        await stack.enter_async_context(
+            beating(broker, _heartbeat(config, agents, client, board, choice.default, configs))
+        )
         checks = {"broker": _broker_check(broker), "agents": _agents_check(agents, board)}
         health = await stack.enter_async_context(
             serve_health(config.health.host, config.health.port, checks, metrics.registry, redactor=redactor)
         )
         dispatcher = Dispatcher(agents, client, verifier, metrics.ended)
+        mesh = await stack.enter_async_context(watched_agents(broker))
+        loops = AgentLoops(configs, choice, endpoints, models, dispatcher, mesh, broker)
+        running = running_tasks(broker, loops, verifier, config.executor_id, config.tasks.parallel)
+        tasks = await stack.enter_async_context(running)
+        metrics.running_tasks(lambda: tasks.running)
         _log.info("ready", health_port=health.port, executor=config.executor_id, agents=sorted(agents))
         yield Executor(agents, dispatcher, client, board, health.port)
 
@@ -170,9 +183,15 @@ def _tell_problems(loaded: LoadedAgents) -> None:
 
 
 def _heartbeat(
-    config: ExecutorConfig, agents: Mapping[str, AgentTools], client: Client, board: ProblemBoard, model: str
+    config: ExecutorConfig,
+    agents: Mapping[str, AgentTools],
+    client: Client,
+    board: ProblemBoard,
+    model: str,
+    configs: Mapping[str, AgentConfig],
 ) -> Callable[[], Heartbeat]:
     started_ms = time.time_ns() // 1_000_000
+    summaries = tuple(summary_of(one) for one in configs.values())
 
     def beat() -> Heartbeat:
         return Heartbeat(
@@ -183,6 +202,7 @@ def _heartbeat(
             running=client.open_calls,
             tools=sum(len(tools.tools) for tools in agents.values()),
             problems=board.problems[:_MAX_PROBLEMS],
+            agents=summaries,
             model=model,
         )
 

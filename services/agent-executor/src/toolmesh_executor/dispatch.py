@@ -10,6 +10,8 @@ from toolmesh_client.errors import CallNotQueuedError, ClientError
 from toolmesh_client.request import CallRequest
 from toolmesh_client.resolution import resolve_tool
 from toolmesh_client.result import CallResult
+from toolmesh_client.runner import Announce, Keep
+from toolmesh_contracts.agent_config.entries import Approval
 from toolmesh_contracts.config_problems import nearest
 from toolmesh_contracts.envelopes.catalog import CatalogEntry
 from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Status
@@ -23,7 +25,7 @@ from toolmesh_identity.errors import IdentityError
 from toolmesh_identity.keys import VerifyingKeys
 from toolmesh_telemetry.tracing import bound, child
 
-__all__ = ["DispatchError", "Dispatcher", "NotServedError", "TokenVerifier", "not_found"]
+__all__ = ["CallWatch", "DispatchError", "Dispatcher", "NotServedError", "TokenVerifier", "not_found"]
 
 
 class DispatchError(ToolmeshError):
@@ -47,6 +49,23 @@ class NotServedError(DispatchError):
             hint="try again later, or do without it",
         )
         self.remote_name = tool.remote_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallWatch:
+    """How an agent's task looks after a call, which may outlive its executor.
+
+    Attributes:
+        task: The task's id.
+        approved: A person has agreed to the call.
+        announce: As in `Client.start`.
+        keep: As in `Client.start`.
+    """
+
+    task: str
+    approved: bool
+    announce: Announce
+    keep: Keep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +110,11 @@ class Dispatcher:
         self._verifier = verifier
         self._ended = ended
 
+    @property
+    def client(self) -> Client:
+        """What the calls go through."""
+        return self._client
+
     def visible_tools(self, agent: str, token: str) -> tuple[VisibleTool, ...]:
         """Return the tools that the model may see: this caller may use them, and workers serve them now.
 
@@ -108,6 +132,20 @@ class Dispatcher:
         """
         return self._authorised(agent, exposed_name, token)[1]
 
+    def approval(self, agent: str, exposed_name: str) -> Approval | None:
+        """Return how a person must agree to each call of a tool; None if nobody has to, or there is no such tool."""
+        tools = self._agents.get(agent)
+        tool = None if tools is None else tools.tools.get(exposed_name)
+        return None if tool is None else tool.approval
+
+    def scopes(self, agent: str, token: str) -> ScopeSet:
+        """Return the scopes of a caller who may call the agent.
+
+        Raises:
+            DispatchError: no such agent, the token proves nothing, or the caller may not call the agent.
+        """
+        return self._admitted(agent, token)[1]
+
     async def dispatch(
         self,
         agent: str,
@@ -121,15 +159,18 @@ class Dispatcher:
         turn: str = "",
         traceparent: str | None = None,
         requeued_from: str = "",
+        watch: CallWatch | None = None,
     ) -> CallResult:
         """Call a tool and return its result. Whatever goes wrong is a result for the model, never an exception.
 
         `turn` names the agent's turn, for which declared tools keep their workspace; `requeued_from` the dead letter
-        that is called again.
+        that is called again; `watch` is given by an agent's task.
         """
         with bound(child(traceparent)) as trace:
             try:
                 tool, entry = self._authorised(agent, exposed_name, token)
+                if watch is None or not watch.approved:
+                    _require_no_approval(tool)
                 clear, secrets = tool.settings_for(entry)
                 request = CallRequest(
                     tool=tool.remote_name,
@@ -146,8 +187,15 @@ class Dispatcher:
                     turn=turn,
                     traceparent=str(trace),
                     requeued_from=requeued_from,
+                    task="" if watch is None else watch.task,
+                    outlives_caller=watch is not None,
                 )
-                result = await self._client.run(request, on_status)
+                result = await self._client.run(
+                    request,
+                    on_status,
+                    announce=None if watch is None else watch.announce,
+                    keep=None if watch is None else watch.keep,
+                )
             except ToolmeshError as error:
                 result = _error_result(exposed_name, error)
         if self._ended is not None and agent in self._agents and exposed_name in self._agents[agent].tools:
@@ -165,11 +213,6 @@ class Dispatcher:
         _require(tools.missing_scopes(tool, None, scopes), f"tool {exposed_name!r}")
         entry = _served(self._client, tool)
         _require(tools.missing_scopes(tool, entry, scopes), f"tool {exposed_name!r}")
-        if tool.needs_approval:
-            raise DispatchError(
-                f"tool {exposed_name!r} needs a person's approval, and there is no channel to ask on",
-                hint=f"see `hil` in {tool.place}",
-            )
         return tool, entry
 
     def _admitted(self, agent: str, token: str) -> tuple[AgentTools, ScopeSet]:
@@ -198,6 +241,14 @@ def _served(client: Client, tool: RemoteTool) -> CatalogEntry:
         if error.code is not ErrorCode.TOOL_NOT_FOUND:
             raise
         raise NotServedError(tool) from error
+
+
+def _require_no_approval(tool: RemoteTool) -> None:
+    if tool.approval is not None:
+        raise DispatchError(
+            f"tool {tool.exposed_name!r} needs a person's approval, and there is no channel to ask on",
+            hint=f"ask the agent instead (`toolmesh ask`), or see `hil` in {tool.place}",
+        )
 
 
 def _require(missing: tuple[str, ...], what: str) -> None:

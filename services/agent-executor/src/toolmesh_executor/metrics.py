@@ -1,6 +1,6 @@
 """What an executor measures."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from toolmesh_client.client import Client
 from toolmesh_contracts.envelopes.reply import Outcome
@@ -27,8 +27,13 @@ class ExecutorMetrics:
             "model_tokens", "Tokens that tools' questions took", ("agent", "direction")
         )
         metrics.gauge("agents", "Agents that run").set(len(agents))
+        self._running_tasks = metrics.gauge("running_tasks", "Tasks that run now")
         metrics.gauge("open_calls", "Tool calls without a result yet").set_function(lambda: client.open_calls)
         metrics.gauge("problems", "What the agents have to do without").set_function(lambda: len(board.problems))
+
+    def running_tasks(self, count: Callable[[], int]) -> None:
+        """Show how many tasks run."""
+        self._running_tasks.set_function(count)
 
     def ended(self, agent: str, tool: str, outcome: Outcome) -> None:
         """Count a call that has its result."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
 from toolmesh_client.secrets_box import Secret
-from toolmesh_contracts.agent_config.entries import REMOTE_NAME_KEY, BuiltinEntry, BuiltinGroupEntry
+from toolmesh_contracts.agent_config.entries import REMOTE_NAME_KEY, Approval, BuiltinEntry, BuiltinGroupEntry
 from toolmesh_contracts.agent_config.loading import LoadedTool
 from toolmesh_contracts.config_problems import ConfigPath, Problem
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, ToolProblem
@@ -37,7 +37,7 @@ class RemoteTool:
         config: The operator's settings, `tool_defaults` merged in.
         secret_paths: Settings that must not travel in clear, whatever the tool declares.
         required_scopes: Scopes that a caller needs besides the right to call the agent.
-        needs_approval: A person must agree to each call.
+        approval: How a person must agree to each call; None if nobody has to.
         place: File and line of its entry.
     """
 
@@ -46,7 +46,7 @@ class RemoteTool:
     config: Mapping[str, Any] = field(repr=False)
     secret_paths: frozenset[ConfigPath]
     required_scopes: tuple[str, ...]
-    needs_approval: bool
+    approval: Approval | None
     place: str
 
     def settings_for(self, entry: CatalogEntry) -> tuple[dict[str, Any], tuple[Secret, ...]]:
@@ -184,7 +184,7 @@ def _remote_tool(source: AgentSource, loaded: LoadedTool) -> RemoteTool | None:
         config={key: value for key, value in entry.tool_config.items() if key != REMOTE_NAME_KEY},
         secret_paths=loaded.secret_paths,
         required_scopes=entry.required_scopes,
-        needs_approval=entry.hil is not None and entry.hil.require_approval,
+        approval=entry.hil if entry.hil is not None and entry.hil.require_approval else None,
         place=f"{source.path}:{loaded.line}",
     )
 

@@ -17,6 +17,7 @@ from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.agent_dispatcher import agent_dispatcher
 from toolmesh_executor.dispatch import Dispatcher, NotServedError, TokenVerifier
+from toolmesh_executor.registry import VisibleTool
 from toolmesh_identity.development import DevelopmentIssuer
 
 __all__ = ["AgentCaller", "agent_caller", "known_agent_files", "token_verifier"]
@@ -75,6 +76,14 @@ class AgentCaller:
             timeout_s=request.timeout_s,
             requeued_from=request.requeued_from,
         )
+
+    def tools(self, token: str) -> tuple[VisibleTool, ...]:
+        """Return the tools that the agent has for a caller now.
+
+        Raises:
+            DispatchError: no such agent, the token proves nothing, or the caller may not call the agent.
+        """
+        return self._dispatcher.visible_tools(self._agent, token)
 
     async def _entry(self, tool: str, token: str) -> CatalogEntry:
         try:

@@ -4,17 +4,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolmesh_cli import exit_codes
-from toolmesh_cli.asked_agent import asked_agent
+from toolmesh_cli.asked_task import AskedTask, deadline_ms, tasks_of
 from toolmesh_cli.call_output import failures_as_json, print_json
 from toolmesh_cli.interruptible import interruptible
-from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
+from toolmesh_cli.mesh_connection import connect_to_mesh, folder_of
 from toolmesh_cli.mesh_outage import outages_told
-from toolmesh_cli.task_output import TaskPrinter, show_end, task_document
+from toolmesh_cli.task_output import TaskPrinter, exit_code_of_task, show_end, task_document
 from toolmesh_cli.terminal import Terminal
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_executor.loop.records import TaskFailed
-from toolmesh_executor.loop.task_state import TaskState
 
 __all__ = ["AskOptions", "run_ask"]
 
@@ -25,7 +22,6 @@ class AskOptions:
 
     agent: str
     text: str
-    agent_files: tuple[Path, ...] = ()
     as_json: bool = False
     timeout_s: float | None = None
     scopes: tuple[str, ...] | None = None
@@ -51,12 +47,15 @@ async def _ask(options: AskOptions) -> int:
         connect_to_mesh(folder, user=options.user, scopes=options.scopes) as mesh,
         outages_told(mesh, folder, stderr),
     ):
-        printer = TaskPrinter(stdout if streams else None, stderr)
-        state = await interruptible(_run(mesh, options, text, printer), "the task was given up")
+        tasks, printer = tasks_of(mesh), TaskPrinter(stdout if streams else None, stderr)
+        due = deadline_ms(options.timeout_s)
+        task = await tasks.start(options.agent, text, await mesh.tokens(), deadline_ms=due)
+        asked = AskedTask(tasks, task, printer.show)
+        state = await interruptible(asked.until_it_needs_someone(), "the task was given up")
     if options.as_json:
-        print_json(task_document(state), stdout)
-    show_end(state, None if streams or options.as_json else stdout, stderr)
-    return exit_codes.exit_code_of(state.ended.code) if isinstance(state.ended, TaskFailed) else exit_codes.OK
+        print_json(task_document(task, state), stdout)
+    show_end(task, state, None if streams or options.as_json else stdout, stderr)
+    return exit_code_of_task(state)
 
 
 def _text(given: str) -> str:
@@ -77,9 +76,3 @@ def _text(given: str) -> str:
             "the text is empty", code=ErrorCode.INVALID_REQUEST, hint="say what to ask, or - to read it from stdin"
         )
     return text
-
-
-async def _run(mesh: MeshConnection, options: AskOptions, text: str, printer: TaskPrinter) -> TaskState:
-    folder = folder_of(options.data_folder)
-    async with asked_agent(options.agent, options.agent_files, folder, mesh) as tasks:
-        return await tasks.run(text, await mesh.tokens(), printer.show, options.timeout_s)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.asked_agent import asked_agent
+from toolmesh_cli.agent_call import agent_caller, known_agent_files
+from toolmesh_cli.asked_task import AskedTask, tasks_of
 from toolmesh_cli.failures import CommandFailedError
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh, folder_of
 from toolmesh_cli.mesh_outage import outages_told
@@ -16,17 +17,21 @@ from toolmesh_cli.task_output import TaskPrinter, show_end
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.typed_lines import TypedLines
 from toolmesh_contracts.config_problems import nearest
+from toolmesh_contracts.envelopes.task import Answer
 from toolmesh_contracts.errors import ToolmeshError
-from toolmesh_executor.agent_tasks import AgentTasks
-from toolmesh_executor.loop.records import Record
+from toolmesh_executor.loop.records import QuestionAsked, QuestionKind
 from toolmesh_executor.loop.task_state import TaskState
+from toolmesh_executor.registry import VisibleTool
 
 __all__ = ["ChatOptions", "run_chat"]
 
 _STDIN: Final = 0
+_YES: Final = frozenset({"y", "yes"})
+_NO: Final = frozenset({"n", "no"})
 _COMMANDS: Final = {
     "/help": "what can be typed here",
     "/tools": "the tools that the agent has for you now",
+    "/task": "the id with which `toolmesh chat --resume` goes on later",
     "/new": "forget the conversation",
     "/quit": "leave, as Ctrl-D does",
 }
@@ -37,7 +42,8 @@ class ChatOptions:
     """What `toolmesh chat` was asked for."""
 
     agent: str
-    agent_files: tuple[Path, ...] = ()
+    resume: str = ""
+    """Id of the last task of an earlier conversation."""
     scopes: tuple[str, ...] | None = None
     user: str | None = None
     data_folder: Path | None = None
@@ -50,23 +56,32 @@ async def run_chat(options: ChatOptions) -> int:
     async with (
         connect_to_mesh(folder, user=options.user, scopes=options.scopes) as mesh,
         outages_told(mesh, folder, stderr),
-        asked_agent(options.agent, options.agent_files, folder, mesh) as tasks,
     ):
-        tasks.tools(await mesh.tokens())
-        return await _Chat(options.agent, tasks, mesh, stdout, stderr).run()
+        chat = _Chat(options, mesh, stdout, stderr)
+        await chat.check()
+        return await chat.run()
 
 
 class _Chat:
-    def __init__(self, agent: str, tasks: AgentTasks, mesh: MeshConnection, stdout: Terminal, stderr: Terminal) -> None:
-        self._agent = agent
-        self._tasks = tasks
+    def __init__(self, options: ChatOptions, mesh: MeshConnection, stdout: Terminal, stderr: Terminal) -> None:
+        self._agent = options.agent
+        self._follows = options.resume
+        self._tasks = tasks_of(mesh)
         self._mesh = mesh
+        self._folder = folder_of(options.data_folder)
         self._stdout = stdout
         self._stderr = stderr
         self._lines = TypedLines(_STDIN)
         self._on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        self._said: list[TaskState] = []
         self._task: asyncio.Task[TaskState] | None = None
+
+    async def check(self) -> None:
+        """Refuse an agent that this person can't talk to.
+
+        Raises:
+            ToolmeshError: there is no such agent, or this person may not call it.
+        """
+        await self._tools()
 
     async def run(self) -> int:
         """Go on until the input ends or Ctrl-C is pressed while nothing runs."""
@@ -97,7 +112,7 @@ class _Chat:
                 if text.startswith("/"):
                     await self._command(text)
                 elif text:
-                    await self._answer(text)
+                    await self._say(text)
             except CommandFailedError:
                 raise  # nobody reads the answers any more
             except ToolmeshError as error:
@@ -117,38 +132,61 @@ class _Chat:
                 for name, meaning in _COMMANDS.items():
                     self._stderr.line(f"{name:<8} {meaning}")
             case "/tools":
-                for tool in self._tasks.tools(await self._mesh.tokens()):
-                    first = (tool.offered.description.strip() or "-").splitlines()[0]
-                    self._stderr.line(visible(f"{tool.offered.name}  {first}"))
+                for tool in await self._tools():
+                    first = (tool.entry.description.strip() or "-").splitlines()[0]
+                    self._stderr.line(visible(f"{tool.tool.exposed_name}  {first}"))
+            case "/task":
+                self._stderr.line(self._follows or "nothing was said yet")
             case "/new":
-                self._said.clear()
+                self._follows = ""
                 self._stderr.line("the conversation is forgotten")
             case _:
                 near = nearest(text, list(_COMMANDS)) or "/help"
                 self._stderr.warning(f"there is no {text}; did you mean {near}?")
 
-    async def _answer(self, text: str) -> None:
+    async def _tools(self) -> tuple[VisibleTool, ...]:
+        files = known_agent_files((), self._folder)
+        return agent_caller(self._agent, files, self._mesh).tools(await self._mesh.tokens())
+
+    async def _say(self, text: str) -> None:
         """Run one task; Ctrl-C gives it up, and the agent remembers as much of it as there was."""
-        streams = self._stdout if self._on_terminal else None
-        printer, state = TaskPrinter(streams, self._stderr), TaskState()
-
-        def on_record(record: Record) -> None:
-            nonlocal state
-            state = state.after(record)
-            printer.show(record)
-
         token = await self._mesh.tokens()
-        self._task = asyncio.create_task(self._tasks.run(text, token, on_record, earlier=tuple(self._said)))
+        task = await self._tasks.start(self._agent, text, token, follows=self._follows)
+        self._follows = task
+        streams = self._stdout if self._on_terminal else None
+        printer = TaskPrinter(streams, self._stderr)
+        self._task = asyncio.create_task(self._follow(task, printer))
         try:
             await asyncio.wait({self._task})
             if self._task.cancelled():
                 self._stderr.warning("given up")
             else:
-                self._task.result()
+                show_end(task, self._task.result(), None if streams else self._stdout, self._stderr)
         finally:
             self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
-        if state.started is not None:
-            self._said.append(state)
-        show_end(state, None if streams else self._stdout, self._stderr)
+
+    async def _follow(self, task: str, printer: TaskPrinter) -> TaskState:
+        """Follow a task to its end; whenever it waits for a person, this one is asked."""
+        asked = AskedTask(self._tasks, task, printer.show)
+        while (state := await asked.until_it_needs_someone()).ended is None:
+            for question in state.questions.values():
+                await self._tasks.answer(task, await self._ask_person(question), await self._mesh.tokens())
+        return state
+
+    async def _ask_person(self, asked: QuestionAsked) -> Answer:
+        wants = "yes or no" if asked.asks_for is QuestionKind.APPROVAL else "your answer"
+        while True:
+            if self._on_terminal:
+                self._stdout.piece(self._stdout.paint(f"{wants}> ", Colour.STRONG))
+            line = await self._lines.next()
+            if line is None:
+                return Answer(call=asked.call, text="the person has left")
+            said = line.strip()
+            if asked.asks_for is QuestionKind.INPUT and said:
+                return Answer(call=asked.call, text=said)
+            word, _, reason = said.partition(" ")
+            if word.lower() in _YES or word.lower() in _NO:
+                return Answer(call=asked.call, approved=word.lower() in _YES, text=reason)
+            self._stderr.warning(f"{wants}, please")

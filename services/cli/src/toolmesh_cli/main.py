@@ -34,6 +34,7 @@ from toolmesh_cli.options import (
     help_if_bare,
 )
 from toolmesh_cli.standard_streams import open_missing_streams, silence
+from toolmesh_cli.tasks_app import tasks_app
 from toolmesh_cli.tool_app import tool_app
 
 __all__ = ["app", "main"]
@@ -65,6 +66,7 @@ app.add_typer(tools_app, name="tools")
 app.add_typer(tool_app, name="tool")
 app.add_typer(config_app, name="config")
 app.add_typer(dead_app, name="dead")
+app.add_typer(tasks_app, name="tasks")
 
 
 @app.callback(invoke_without_command=True)

@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 
 from toolmesh_broker.embedded.data_folder import DataFolder, is_locked
+from toolmesh_broker.jetstream.broker import JetStreamBroker
+from toolmesh_broker.jetstream.broker import connect as connect_to_broker
 from toolmesh_client.client import Client
-from toolmesh_client.connect import connect
+from toolmesh_client.connect import client_over
 from toolmesh_client.profile import (
     PROFILE_NAME,
     ClientProfile,
@@ -32,6 +34,7 @@ class MeshConnection:
     """A client of a running mesh, and who it is there."""
 
     client: Client
+    broker: JetStreamBroker
     profile: ClientProfile
     tokens: TokenSource
 
@@ -55,8 +58,8 @@ async def connect_to_mesh(
     if user is not None or scopes is not None:
         profile = _speak_as(profile, user, scopes)
     settings = settings_from(profile)
-    async with connect(settings) as client:
-        yield MeshConnection(client, profile, settings.tokens)
+    async with connect_to_broker(settings.connection) as broker, client_over(broker, settings) as client:
+        yield MeshConnection(client, broker, profile, settings.tokens)
 
 
 def development_tokens_of(profile: ClientProfile, what: str) -> DevelopmentTokens:

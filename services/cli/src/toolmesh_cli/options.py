@@ -21,6 +21,7 @@ __all__ = [
     "DataFolder",
     "SaveArtifacts",
     "Scopes",
+    "TaskId",
     "Workers",
     "help_if_bare",
 ]
@@ -57,6 +58,7 @@ AgentFiles = Annotated[
     list[Path] | None,
     typer.Option("--agents", help="Agent files to use instead of the running mesh's.", metavar="FILE|FOLDER"),
 ]
+TaskId = Annotated[str, typer.Argument(help="The id that `toolmesh tasks list` shows.", metavar="TASK")]
 Scopes = Annotated[
     list[str] | None,
     typer.Option(

@@ -3,11 +3,17 @@
 import json
 from typing import Any
 
+from toolmesh_cli import exit_codes
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_contracts.envelopes.reply import Outcome
+from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.loop.records import (
     ModelAnswered,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionKind,
     Record,
+    TaskCancelled,
     TaskCompleted,
     TaskFailed,
     TextDelta,
@@ -17,7 +23,7 @@ from toolmesh_executor.loop.records import (
 )
 from toolmesh_executor.loop.task_state import TaskState
 
-__all__ = ["TaskPrinter", "show_end", "task_document"]
+__all__ = ["TaskPrinter", "exit_code_of_task", "show_end", "task_document"]
 
 _LONGEST_SHOWN = 200
 
@@ -53,6 +59,12 @@ class TaskPrinter:
                     self._step(request.name, _short(request.arguments), Colour.STRONG)
             case ToolStatus(call=call, text=text):
                 self._step(self._tools[call], text, Colour.FAINT)
+            case QuestionAsked(call=call, text=text, arguments=arguments):
+                shown = f"asks: {_one_line(text)}" + (f"  {_short(arguments)}" if arguments else "")
+                self._step(self._tools[call], shown, Colour.WARNING)
+            case QuestionAnswered(call=call, by=by, asks_for=asks_for, approved=approved):
+                agreed = "" if asks_for is QuestionKind.INPUT else ": yes" if approved else ": no"
+                self._step(self._tools[call], f"answered by {by}{agreed}" if by else "nobody answered", Colour.FAINT)
             case ToolEnded(call=call, outcome=outcome, content=content):
                 good = outcome in {Outcome.OK, Outcome.PARTIAL}
                 shown = outcome.value if good else f"{outcome.value}: {_short(content)}"
@@ -69,31 +81,86 @@ class TaskPrinter:
         self._in_line = False
 
 
-def show_end(state: TaskState, stdout: Terminal | None, stderr: Terminal) -> None:
-    """Write the answer to stdout, if it was not streamed there, or what went wrong to stderr."""
+def show_end(task: str, state: TaskState, stdout: Terminal | None, stderr: Terminal) -> None:
+    """Write the answer to stdout, if it was not streamed there, or what is missing to stderr.
+
+    Args:
+        task: The task's id.
+        state: Where it stands.
+        stdout: Where the answer goes; None if it was shown before.
+        stderr: Where the rest goes.
+    """
     match state.ended:
         case TaskCompleted(text=text) if stdout is not None:
             stdout.line(visible(text).removesuffix("\n"))
         case TaskFailed(code=code, message=message, hint=hint):
             stderr.error(code, message, hint)
+        case TaskCancelled(reason=reason):
+            stderr.error(
+                ErrorCode.CANCELLED, f"the task was cancelled: {reason}" if reason else "the task was cancelled"
+            )
+        case None:
+            for asked in state.questions.values():
+                stderr.hint(f"the task waits for you: {_how_to_answer(task, asked)}")
 
 
-def task_document(state: TaskState) -> dict[str, Any]:
+def exit_code_of_task(state: TaskState) -> int:
+    """Return what a script learns of a task."""
+    match state.ended:
+        case TaskFailed(code=code):
+            return exit_codes.exit_code_of(code)
+        case TaskCancelled():
+            return exit_codes.CANCELLED
+        case None:
+            return exit_codes.WAITING
+    return exit_codes.OK
+
+
+def task_document(task: str, state: TaskState) -> dict[str, Any]:
     """Return the document of `--json`."""
     ended = state.ended
     failed = ended if isinstance(ended, TaskFailed) else None
     return {
-        "outcome": Outcome.OK.value if failed is None else Outcome.ERROR.value,
+        "task": task,
+        "outcome": _outcome(state),
         "message": ended.text if isinstance(ended, TaskCompleted) else "" if failed is None else failed.message,
         "error": None if failed is None else {"code": failed.code, "message": failed.message, "hint": failed.hint},
         "agent": "" if state.started is None else state.started.agent,
         "turns": len(state.turns),
         "tools": [_call(result, state) for result in state.results()],
+        "questions": [_question(asked) for asked in state.questions.values()],
         "usage": {
             "input_tokens": sum(turn.answer.input_tokens for turn in state.turns),
             "output_tokens": sum(turn.answer.output_tokens for turn in state.turns),
         },
     }
+
+
+def _outcome(state: TaskState) -> str:
+    match state.ended:
+        case TaskCompleted():
+            return Outcome.OK.value
+        case None:
+            return Outcome.PENDING.value
+        case TaskCancelled():
+            return "cancelled"
+    return Outcome.ERROR.value
+
+
+def _question(asked: QuestionAsked) -> dict[str, Any]:
+    return {
+        "call": asked.call,
+        "tool": asked.tool,
+        "asks_for": asked.asks_for.value,
+        "text": asked.text,
+        "arguments": _parsed(asked.arguments) if asked.arguments else None,
+        "expires_ms": asked.expires_ms,
+    }
+
+
+def _how_to_answer(task: str, asked: QuestionAsked) -> str:
+    command = f"toolmesh answer {task} --call {asked.call}"
+    return f"`{command} --yes` or `--no`" if asked.asks_for is QuestionKind.APPROVAL else f"`{command} TEXT`"
 
 
 def _call(result: ToolEnded, state: TaskState) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from toolmesh_contracts.errors import ErrorCode
 
 __all__ = [
     "DECLARED_PROFILE",
+    "AgentSummary",
     "ArtifactParameter",
     "CatalogEntry",
     "DescribeReply",
@@ -77,6 +78,15 @@ class ToolProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The tool's name on its workers, if all that is wrong is that none serves it now."""
 
 
+class AgentSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What other agents need to know of an agent."""
+
+    name: str
+    description: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    required_scopes: tuple[str, ...] = ()
+    """Scopes that a caller needs besides `agent:<name>:invoke`."""
+
+
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A worker's or an executor's sign of life."""
 
@@ -92,6 +102,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: int = 0
     draining: bool = False
     problems: tuple[ToolProblem, ...] = ()
+    agents: tuple[AgentSummary, ...] = ()
+    """Of an executor: the agents that it runs."""
     model: str | None = None
     """Of an executor: the model that tools without one of their agent ask; empty without one."""
 

@@ -165,14 +165,13 @@ EXAMPLES: Final[Mapping[str, msgspec.Struct]] = MappingProxyType(
             progress=0.5,
             at_ms=_NOW_MS,
         ),
-        "task/1": Task(id=_TASK, agent="weather_agent", caller=_CALLER, text="What is the weather in Oslo?"),
+        "task/1": Task(id=_TASK, agent="weather_agent", text="What is the weather in Oslo?"),
         "task-event/1": TaskEvent(
             task=_TASK,
             seq=3,
-            kind="tool.result",
             at_ms=_NOW_MS,
             executor="executor-1",
-            data=msgspec.Raw(b'{"tool":"get_forecast","outcome":"ok"}'),
+            record=msgspec.Raw(b'{"kind":"tool.started","call":"1.1","tool":"get_forecast"}'),
         ),
     }
 )

@@ -5,28 +5,42 @@ from typing import Annotated
 import msgspec
 
 from toolmesh_contracts.envelopes.invocation import Invocation
-from toolmesh_contracts.envelopes.values import Caller, Identifier, Milliseconds, RawJson
+from toolmesh_contracts.envelopes.values import Identifier, Milliseconds
 from toolmesh_contracts.errors import ErrorCode
 
-__all__ = ["DeadLetter", "Schedule", "Task", "TaskEvent"]
+__all__ = ["Answer", "DeadLetter", "Schedule", "Task", "TaskEvent"]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person says to a call that waits for one."""
+
+    call: str
+    """The call's name in its task."""
+    approved: bool = False
+    text: str = ""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Body of `tm.<ns>.task.<agent>`: work for an agent. The token travels in the header."""
+    """Body of `tm.<ns>.task.<agent>`: work for an agent. The token in the header says for whom."""
 
     id: Identifier
     agent: str
-    caller: Caller
     text: str = ""
-    parts: RawJson = msgspec.UNSET
-    """JSON list of further content, such as artifact references."""
-    parent_task: str = ""
-    root_task: str = ""
-    call_depth: Annotated[int, msgspec.Meta(ge=0)] = 0
-    resume: RawJson = msgspec.UNSET
-    """JSON: the answer, approval or sign-in that a paused task waits for."""
+    """What is asked; only the first message of a task has it."""
+    follows: str = ""
+    """Id of the task before it in its conversation."""
+    parent: str = ""
+    """Id of the task whose agent asks."""
+    parent_agent: str = ""
+    """That agent, which waits for the end."""
+    depth: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How many agents asked one another before it."""
     deadline_ms: Milliseconds = 0
-    """Unix time in milliseconds; 0 is the agent's default."""
+    """Unix time in milliseconds; 0 for none."""
+    wake: bool = False
+    """The task waits, and should look whether what it waits for has come."""
+    answer: Answer | None = None
+    """What it may wait for."""
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,11 +48,11 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     task: Identifier
     seq: Annotated[int, msgspec.Meta(ge=1)]
-    kind: str
-    """Such as `turn.started`, `text.delta`, `tool.result` or `task.completed`."""
+    """Number in its task, without a gap."""
     at_ms: Milliseconds
     executor: str = ""
-    data: RawJson = msgspec.UNSET
+    record: msgspec.Raw
+    """JSON object whose `kind` says what happened, such as `turn.started`, `text.delta` or `task.completed`."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,5 +1,6 @@
 """What comes next in a task. A pure function of its state, so any executor that has the records decides the same."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -7,7 +8,7 @@ from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.loop.records import Finish, TaskCompleted, TaskFailed, ToolRequest
 from toolmesh_executor.loop.task_state import TaskState
 
-__all__ = ["AskModel", "CallTools", "End", "LoopLimits", "Step", "next_step", "whole_text"]
+__all__ = ["AskModel", "CallTools", "End", "LoopLimits", "Step", "Wait", "next_step", "whole_text"]
 
 _MOST_CONTINUATIONS: Final = 5
 """Answers in a row that may be cut: a model that never comes to an end is stopped."""
@@ -36,11 +37,16 @@ class CallTools:
 
     Attributes:
         calls: Those that were never begun.
-        cut: Those that another run of the loop began, and whose results are unknown.
+        begun: Those that another run of the loop began: what became of them is to be found out.
     """
 
     calls: tuple[ToolRequest, ...]
-    cut: tuple[ToolRequest, ...]
+    begun: tuple[ToolRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do nothing until a person or another agent has answered: the task needs no executor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +56,27 @@ class End:
     record: TaskCompleted | TaskFailed
 
 
-Step: TypeAlias = AskModel | CallTools | End
+Step: TypeAlias = AskModel | CallTools | Wait | End
 
 
-def next_step(state: TaskState, limits: LoopLimits) -> Step | None:
-    """Return what to do next; None when the task has ended."""
+def next_step(state: TaskState, limits: LoopLimits, later: Collection[str] = ()) -> Step | None:
+    """Return what to do next; None when the task has ended.
+
+    Args:
+        state: The task.
+        limits: Its bounds.
+        later: Calls that are known to go on elsewhere, whose results will come by themselves.
+    """
     if state.ended is not None:
         return None
     if not state.turns:
         return AskModel(state.next_turn)
     last = state.turns[-1]
     if waiting := last.waiting():
-        cut = tuple(request for request in waiting if request.call in state.begun)
-        return CallTools(tuple(request for request in waiting if request.call not in state.begun), cut)
+        ready = [one for one in waiting if one.call not in state.questions and one.call not in later]
+        begun = tuple(request for request in ready if request.call in state.begun)
+        calls = tuple(request for request in ready if request.call not in state.begun)
+        return CallTools(calls, begun) if ready else Wait()
     if last.answer.requests:
         return _ask_again(state, limits)
     match last.answer.finish:

@@ -19,6 +19,9 @@ class Journal(Protocol):
     async def append(self, record: Record) -> None:
         """Add a record; when this returns, it is kept."""
 
+    async def refresh(self) -> None:
+        """Take in what others have added."""
+
 
 class MemoryJournal:
     """Keeps the state for as long as the process lives, and tells each record.
@@ -40,3 +43,6 @@ class MemoryJournal:
         """Add a record."""
         self._state = self._state.after(record)
         self._on_record(record)
+
+    async def refresh(self) -> None:
+        """Return at once: nobody else can add a record."""

@@ -5,16 +5,22 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from toolmesh_client.supervisor import PublishedCall
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = [
     "Finish",
     "ModelAnswered",
+    "PeerCall",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QuestionKind",
     "Record",
     "TaskCancelled",
     "TaskCompleted",
     "TaskFailed",
+    "TaskResumed",
     "TaskStarted",
     "TextDelta",
     "ToolEnded",
@@ -57,6 +63,25 @@ class TaskStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     agent: str
     user: str
     text: str
+    follows: str = ""
+    """The task before it in its conversation."""
+    parent: str = ""
+    """The task whose agent asked."""
+    parent_agent: str = ""
+    depth: _Count = 0
+    """How many agents asked one another before it."""
+    deadline_ms: _Count = 0
+    """Unix time in milliseconds; 0 for none."""
+    message: _Count = 0
+    """Sequence of the queue's message that its executor holds for it."""
+
+
+class TaskResumed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="task.resumed"):
+    """An executor goes on with the task; whichever had it before can't write any more."""
+
+    executor: str
+    message: _Count = 0
+    """Sequence of the queue's message that this executor holds for it."""
 
 
 class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="turn.started"):
@@ -97,11 +122,24 @@ class ModelAnswered(
     output_tokens: _Count = 0
 
 
+class PeerCall(msgspec.Struct, frozen=True, kw_only=True):
+    """What another agent was given."""
+
+    task: str
+    """Id of its task."""
+    deadline_ms: _Count
+    """Unix time in milliseconds until which it has to answer."""
+
+
 class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool.started"):
     """A call is about to be dispatched."""
 
     call: str
     tool: str
+    remote: PublishedCall | None = None
+    """What its worker runs, if it is one's."""
+    peer: PeerCall | None = None
+    """What another agent does, if it is asked."""
 
 
 class ToolStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool.status"):
@@ -121,6 +159,41 @@ class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     """What the model reads."""
     code: ErrorCode | None = None
     invocation: str = ""
+
+
+class QuestionKind(StrEnum):
+    """What a person is asked for."""
+
+    APPROVAL = "approval"
+    INPUT = "input"
+
+
+class QuestionAsked(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="question.asked"
+):
+    """A call waits for a person."""
+
+    call: str
+    tool: str
+    asks_for: QuestionKind
+    text: str
+    arguments: str = ""
+    """Of a call to be approved, if they are to be shown."""
+    expires_ms: _Count = 0
+    """Unix time in milliseconds after which nobody needs to answer."""
+
+
+class QuestionAnswered(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="question.answered"
+):
+    """A person has answered, or nobody did in time."""
+
+    call: str
+    asks_for: QuestionKind
+    by: str = ""
+    """Who; empty when the time was over."""
+    approved: bool = False
+    text: str = ""
 
 
 class TaskCompleted(
@@ -149,6 +222,7 @@ class TaskCancelled(
 
 Record: TypeAlias = (
     TaskStarted
+    | TaskResumed
     | TurnStarted
     | TextDelta
     | TurnRestarted
@@ -156,6 +230,8 @@ Record: TypeAlias = (
     | ToolStarted
     | ToolStatus
     | ToolEnded
+    | QuestionAsked
+    | QuestionAnswered
     | TaskCompleted
     | TaskFailed
     | TaskCancelled

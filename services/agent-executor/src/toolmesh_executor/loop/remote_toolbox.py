@@ -1,16 +1,33 @@
 """An agent's remote tools for one caller, as its loop uses them."""
 
 import json
+import time
 from dataclasses import dataclass, field
+from typing import Final
 
-from toolmesh_contracts.envelopes.reply import Status
-from toolmesh_executor.dispatch import Dispatcher
+from toolmesh_client.result import CallResult
+from toolmesh_client.supervisor import PublishedCall
+from toolmesh_contracts.envelopes.reply import Outcome, Status
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_executor.approval_text import approval_text
+from toolmesh_executor.dispatch import CallWatch, Dispatcher
+from toolmesh_executor.loop.conversation import OUTCOME_UNKNOWN
+from toolmesh_executor.loop.records import ToolStarted
 from toolmesh_executor.loop.tool_content import tool_content
-from toolmesh_executor.loop.toolbox import OnStatus, ToolOutcome, ToolView
+from toolmesh_executor.loop.toolbox import (
+    ApprovalNeeded,
+    CallFound,
+    CallProgress,
+    NoResultYet,
+    ToolOutcome,
+    ToolView,
+)
 from toolmesh_executor.models.turns import OfferedTool
 from toolmesh_executor.registry import VisibleTool
 
 __all__ = ["RemoteToolbox"]
+
+_MORE_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,19 +36,19 @@ class RemoteToolbox:
 
     Attributes:
         token: Says who the caller is; scopes are checked with it at every use.
-        turn: Names the task, for which declared tools keep their workspace.
+        task: The task's id; declared tools keep their workspace for it.
         max_bytes: Of a result that the model reads.
         shape_depth: Levels of a longer value that it is told.
-        timeout_s: Seconds that one call may take; None: the tool's own limit.
+        deadline_ms: Unix time in milliseconds until which calls may take; 0: the tools' own limits alone.
     """
 
     dispatcher: Dispatcher
     agent: str
     token: str = field(repr=False)
-    turn: str
+    task: str
     max_bytes: int
     shape_depth: int
-    timeout_s: float | None = None
+    deadline_ms: int = 0
 
     def tools(self) -> tuple[ToolView, ...]:
         """Return the tools that this caller may use and that workers serve now.
@@ -41,22 +58,70 @@ class RemoteToolbox:
         """
         return tuple(_view(tool) for tool in self.dispatcher.visible_tools(self.agent, self.token))
 
-    async def call(self, name: str, arguments: bytes, on_status: OnStatus) -> ToolOutcome:
+    def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
+        """Return what a person must agree to before a call; None if nobody has to."""
+        wanted = self.dispatcher.approval(self.agent, name)
+        if wanted is None:
+            return None
+        return ApprovalNeeded(
+            text=approval_text(wanted, name, arguments), timeout_s=wanted.timeout, shows_arguments=wanted.show_args
+        )
+
+    async def call(self, name: str, arguments: bytes, progress: CallProgress, *, approved: bool = False) -> ToolOutcome:
         """Call a tool; whatever goes wrong is an outcome."""
 
         def tell(status: Status) -> None:
             if status.text:
-                on_status(status.text)
+                progress.status(status.text)
+
+        async def begin(call: PublishedCall) -> None:
+            await progress.begin(remote=call)
+
+        async def keep(result: CallResult) -> None:
+            await progress.end(self._outcome(result))
 
         result = await self.dispatcher.dispatch(
-            self.agent, name, arguments, self.token, on_status=tell, timeout_s=self.timeout_s, turn=self.turn
+            self.agent,
+            name,
+            arguments,
+            self.token,
+            on_status=tell,
+            timeout_s=self._timeout_s(),
+            turn=self.task,
+            watch=CallWatch(task=self.task, approved=approved, announce=begin, keep=keep),
         )
+        return self._outcome(result)
+
+    def began(self, started: ToolStarted) -> bool:
+        """Tell whether a worker was to run a call."""
+        return started.remote is not None
+
+    async def recover(self, started: ToolStarted, arguments: bytes) -> CallFound:
+        """Wait for the result of a call that another run began."""
+        if started.remote is None:
+            return ToolOutcome(outcome=Outcome.ERROR, content=OUTCOME_UNKNOWN, code=ErrorCode.WORKER_LOST)
+        try:
+            result = await self.dispatcher.client.recover(started.remote)
+        except ToolmeshError as error:
+            return ToolOutcome(
+                outcome=Outcome.ERROR,
+                content=f"{OUTCOME_UNKNOWN} ({error.message})",
+                code=error.code,
+                invocation=started.remote.invocation,
+            )
+        return NoResultYet.NEVER_BEGAN if result is None else self._outcome(result)
+
+    def _outcome(self, result: CallResult) -> ToolOutcome:
         return ToolOutcome(
             outcome=result.outcome,
             content=tool_content(result, self.max_bytes, self.shape_depth),
             code=None if result.error is None else result.error.code,
             invocation=result.invocation,
         )
+
+    def _timeout_s(self) -> float | None:
+        # More, since workers stop a tool some time before: the task's own end comes first and takes its calls along.
+        return None if self.deadline_ms == 0 else max(self.deadline_ms / 1000 - time.time(), 0.0) + _MORE_S
 
 
 def _view(visible: VisibleTool) -> ToolView:

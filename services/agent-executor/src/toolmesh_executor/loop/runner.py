@@ -1,8 +1,6 @@
 """Drives a task from where its records leave it to its end."""
 
 import asyncio
-import contextlib
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -10,30 +8,26 @@ from typing import Final, Protocol
 import msgspec
 
 from toolmesh_broker.task_scope import task_scope
-from toolmesh_contracts.config_problems import nearest
-from toolmesh_contracts.envelopes.reply import Outcome
-from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_executor.loop.conversation import OUTCOME_UNKNOWN, conversation
-from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, next_step
+from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_executor.loop.conversation import conversation
+from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, Wait, next_step
 from toolmesh_executor.loop.failing_tools import broken_tools
 from toolmesh_executor.loop.journal import Journal
+from toolmesh_executor.loop.record_queue import RecordQueue
 from toolmesh_executor.loop.records import (
     Finish,
     ModelAnswered,
-    Record,
     TaskFailed,
     TextDelta,
-    ToolEnded,
     ToolRequest,
-    ToolStarted,
-    ToolStatus,
     TurnRestarted,
     TurnStarted,
 )
 from toolmesh_executor.loop.system_prompt import system_prompt
 from toolmesh_executor.loop.task_state import Terminal
 from toolmesh_executor.loop.text_pieces import TextPieces
-from toolmesh_executor.loop.toolbox import Toolbox, ToolOutcome
+from toolmesh_executor.loop.tool_call import ToolCall
+from toolmesh_executor.loop.toolbox import Toolbox
 from toolmesh_executor.models.turns import Message, TurnAnswer, TurnQuestion
 
 __all__ = ["AskTurn", "LoopSettings", "TaskRun"]
@@ -98,23 +92,36 @@ class TaskRun:
         self._ask = ask
         self._settings = settings
         self._earlier = earlier
+        self._later: set[str] = set()
+        self._looked = False
 
-    async def run(self) -> Terminal:
-        """Go on until the task has ended, and return how."""
+    async def run(self) -> Terminal | None:
+        """Go on until the task has ended, and return how; None if it waits for a person or another agent."""
         if (turn := self._journal.state.open_turn) is not None:
             await self._journal.append(TurnRestarted(turn=turn, reason="the agent was stopped during the turn"))
-        while (step := next_step(self._journal.state, self._settings.limits)) is not None:
+        while (step := next_step(self._journal.state, self._settings.limits, self._later)) is not None:
             match step:
                 case AskModel(turn=turn):
+                    self._looked = False
                     await self._turn(turn)
-                case CallTools(calls=calls, cut=cut):
-                    await self._calls(calls, cut)
+                case CallTools(calls=calls, begun=begun):
+                    self._looked = self._looked and not calls
+                    await self._calls(calls, begun)
+                case Wait() if await self._still_waits():
+                    return None
                 case End(record=record):
                     await self._journal.append(record)
         ended = self._journal.state.ended
         if ended is None:
             raise AssertionError("a task without a next step has ended")
         return ended
+
+    async def _still_waits(self) -> bool:
+        """Look once more before the task is put down: what ends after that sends word to who takes it up again."""
+        await self._journal.refresh()
+        looked_before, self._looked = self._looked, True
+        self._later.clear()
+        return looked_before
 
     async def _turn(self, turn: int) -> None:
         started = TurnStarted(turn=turn, model=self._settings.model)
@@ -148,61 +155,25 @@ class TaskRun:
             tools=tuple(tool.offered for tool in tools if tool.offered.name not in broken),
         )
 
-    async def _calls(self, calls: tuple[ToolRequest, ...], cut: tuple[ToolRequest, ...]) -> None:
-        for request in cut:
-            lost = ToolOutcome(outcome=Outcome.ERROR, content=OUTCOME_UNKNOWN, code=ErrorCode.WORKER_LOST)
-            await self._journal.append(_ended(request, lost))
+    async def _calls(self, calls: tuple[ToolRequest, ...], begun: tuple[ToolRequest, ...]) -> None:
         places = asyncio.Semaphore(_PARALLEL_CALLS)
-        records: asyncio.Queue[Record] = asyncio.Queue(_WAITING_STATUSES)
+        records = RecordQueue(self._journal, _WAITING_STATUSES)
         async with task_scope() as group:
-            writing = group.create_task(self._write(records))
+            writing = group.create_task(records.run())
             async with task_scope() as calling:
-                for request in calls:
+                for request in (*begun, *calls):
                     calling.create_task(self._call(request, places, records))
-            await records.join()
+            await records.drained()
             writing.cancel()
 
-    async def _write(self, records: asyncio.Queue[Record]) -> None:
-        while True:
-            await self._journal.append(await records.get())
-            records.task_done()
-
-    async def _call(self, request: ToolRequest, places: asyncio.Semaphore, records: asyncio.Queue[Record]) -> None:
-        def on_status(text: str) -> None:
-            with contextlib.suppress(asyncio.QueueFull):
-                records.put_nowait(ToolStatus(call=request.call, text=text))
-
+    async def _call(self, request: ToolRequest, places: asyncio.Semaphore, records: RecordQueue) -> None:
+        call = ToolCall(request, self._toolbox, records)
         async with places:
-            outcome = self._refused(request)
-            if outcome is None:
-                await self._journal.append(ToolStarted(call=request.call, tool=request.name))
-                outcome = await self._toolbox.call(request.name, request.arguments.encode(), on_status)
-            # Behind its statuses.
-            await records.put(_ended(request, outcome))
-
-    def _refused(self, request: ToolRequest) -> ToolOutcome | None:
-        """Return why a call is not even tried; None if it is."""
-        if (failure := broken_tools(self._journal.state.results()).get(request.name)) is not None:
-            return _refusal(
-                ErrorCode.TOOL_NOT_AVAILABLE,
-                f"tool {request.name!r} failed the same way three times and is not called again in this task; do "
-                f"without it or tell the user. It said: {failure}",
-            )
-        try:
-            names = [tool.offered.name for tool in self._toolbox.tools()]
-        except ToolmeshError as error:
-            return _refusal(error.code, error.message)
-        if request.name not in names:
-            near = nearest(request.name, names)
-            hint = f"did you mean {near!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"
-            return _refusal(ErrorCode.TOOL_NOT_FOUND, f"there is no tool {request.name!r}; {hint}")
-        try:
-            parsed = json.loads(request.arguments or "{}")
-        except (ValueError, RecursionError) as error:
-            return _refusal(ErrorCode.INVALID_ARGUMENTS, f"the arguments are not valid JSON: {error}")
-        if not isinstance(parsed, dict):
-            return _refusal(ErrorCode.INVALID_ARGUMENTS, "the arguments must be a JSON object")
-        return None
+            state = self._journal.state
+            started = state.begun.get(request.call)
+            ended = await (call.make(state) if started is None else call.recover(started, state))
+        if not ended:
+            self._later.add(request.call)
 
 
 def _answered(turn: int, answer: TurnAnswer) -> ModelAnswered:
@@ -219,18 +190,3 @@ def _answered(turn: int, answer: TurnAnswer) -> ModelAnswered:
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
     )
-
-
-def _ended(request: ToolRequest, outcome: ToolOutcome) -> ToolEnded:
-    return ToolEnded(
-        call=request.call,
-        tool=request.name,
-        outcome=outcome.outcome,
-        content=outcome.content,
-        code=outcome.code,
-        invocation=outcome.invocation,
-    )
-
-
-def _refusal(code: ErrorCode, content: str) -> ToolOutcome:
-    return ToolOutcome(outcome=Outcome.ERROR, content=content, code=code)

@@ -1,14 +1,19 @@
 """Where a task stands, worked out from its records alone: whoever has these can go on with it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 from toolmesh_executor.loop.records import (
     ModelAnswered,
+    QuestionAnswered,
+    QuestionAsked,
     Record,
     TaskCancelled,
     TaskCompleted,
     TaskFailed,
+    TaskResumed,
     TaskStarted,
     TextDelta,
     ToolEnded,
@@ -46,14 +51,20 @@ class TaskState:
         started: Who asked which agent what; None before that.
         turns: The completed turns.
         open_turn: The turn that the model was asked for and has not completed; None without one.
-        begun: Calls that were dispatched and have no result.
+        begun: How the calls that have no result were dispatched, by call.
+        questions: What people are asked now, by call.
+        answers: What they answered, by call.
+        message: Sequence of the queue's message that keeps the task going; settled while the task waits.
         ended: How it ended; None while it goes on.
     """
 
     started: TaskStarted | None = None
     turns: tuple[AnsweredTurn, ...] = ()
     open_turn: int | None = None
-    begun: frozenset[str] = frozenset()
+    begun: Mapping[str, ToolStarted] = field(default_factory=lambda: _NONE_BEGUN)
+    questions: Mapping[str, QuestionAsked] = field(default_factory=lambda: _NONE_ASKED)
+    answers: Mapping[str, QuestionAnswered] = field(default_factory=lambda: _NONE_ANSWERED)
+    message: int = 0
     ended: Terminal | None = None
 
     @property
@@ -69,7 +80,9 @@ class TaskState:
         """Return the state that a record leads to."""
         match record:
             case TaskStarted():
-                return replace(self, started=record)
+                return replace(self, started=record, message=record.message)
+            case TaskResumed():
+                return replace(self, message=record.message)
             case TurnStarted():
                 return replace(self, open_turn=record.turn)
             case TurnRestarted():
@@ -77,15 +90,32 @@ class TaskState:
             case ModelAnswered():
                 return replace(self, turns=(*self.turns, AnsweredTurn(record)), open_turn=None)
             case ToolStarted():
-                return replace(self, begun=self.begun | {record.call})
+                return replace(self, begun={**self.begun, record.call: record})
             case ToolEnded():
                 *before, last = self.turns
                 last = replace(last, results=(*last.results, record))
-                return replace(self, turns=(*before, last), begun=self.begun - {record.call})
+                return replace(self, turns=(*before, last), begun=_without(self.begun, record.call))
+            case QuestionAsked():
+                questions = {**self.questions, record.call: record}
+                return replace(self, questions=questions, begun=_without(self.begun, record.call))
+            case QuestionAnswered():
+                answers = {**self.answers, record.call: record}
+                return replace(self, answers=answers, questions=_without(self.questions, record.call))
             case TextDelta() | ToolStatus():
                 return self
             case TaskCompleted() | TaskFailed() | TaskCancelled():
                 return replace(self, ended=record)
+
+
+_NONE_BEGUN: Final[Mapping[str, ToolStarted]] = MappingProxyType({})
+_NONE_ASKED: Final[Mapping[str, QuestionAsked]] = MappingProxyType({})
+_NONE_ANSWERED: Final[Mapping[str, QuestionAnswered]] = MappingProxyType({})
+
+V = TypeVar("V")
+
+
+def _without(calls: Mapping[str, V], call: str) -> Mapping[str, V]:
+    return {key: value for key, value in calls.items() if key != call}
 
 
 def state_of(records: Iterable[Record]) -> TaskState:

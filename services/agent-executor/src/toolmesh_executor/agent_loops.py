@@ -1,0 +1,118 @@
+"""What an agent's loop needs for one task: its tools for the caller, its model, its settings."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolmesh_broker.jetstream.broker import JetStreamBroker
+from toolmesh_contracts.agent_config.agent import AgentConfig
+from toolmesh_contracts.envelopes.catalog import AgentSummary
+from toolmesh_executor.dispatch import Dispatcher
+from toolmesh_executor.loop.decisions import LoopLimits
+from toolmesh_executor.loop.joined_toolbox import JoinedToolbox
+from toolmesh_executor.loop.records import TaskFailed
+from toolmesh_executor.loop.remote_toolbox import RemoteToolbox
+from toolmesh_executor.loop.runner import LoopSettings
+from toolmesh_executor.models.choice import ModelChoice
+from toolmesh_executor.models.client import ModelClient
+from toolmesh_executor.models.endpoints import Endpoint, Endpoints
+from toolmesh_executor.models.turns import TurnAnswer, TurnQuestion
+from toolmesh_executor.tasks.cancelling import end_task
+from toolmesh_executor.tasks.peers import PeerTask, PeerToolbox
+from toolmesh_executor.tasks.sending import TaskSender
+
+__all__ = ["AgentLoop", "AgentLoops"]
+
+_TURN_BUDGET_S: Final = 180.0
+"""For all attempts to get one turn of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLoop:
+    """One agent for one task.
+
+    Attributes:
+        toolbox: What it can do for the caller.
+        settings: What its file says.
+    """
+
+    toolbox: JoinedToolbox
+    settings: LoopSettings
+    _endpoint: Endpoint
+    _models: ModelClient
+
+    async def ask(
+        self,
+        question: TurnQuestion,
+        on_text: Callable[[str], Awaitable[None]],
+        on_again: Callable[[str], Awaitable[None]],
+    ) -> TurnAnswer:
+        """Ask the agent's model; see `AskTurn`."""
+        return await self._models.turn(self._endpoint, question, _TURN_BUDGET_S, on_text, on_again)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLoops:
+    """Makes the loops of one executor's agents.
+
+    Attributes:
+        configs: The agents' files, by agent.
+        choice: Which model each has.
+        endpoints: Where the models are.
+        models: Asks them.
+        dispatcher: Calls the agents' tools.
+        mesh: The agents of the whole mesh.
+        broker: Where peers are asked.
+    """
+
+    configs: Mapping[str, AgentConfig]
+    choice: ModelChoice
+    endpoints: Endpoints
+    models: ModelClient
+    dispatcher: Dispatcher
+    mesh: Mapping[str, AgentSummary]
+    broker: JetStreamBroker
+
+    def of(self, task: PeerTask) -> AgentLoop:
+        """Return the loop for a task of one of the agents.
+
+        Raises:
+            ModelNotConfiguredError: its model can't be asked.
+            DispatchError: this caller may not call the agent.
+        """
+        config = self.configs[task.agent]
+        self.dispatcher.scopes(task.agent, task.token)
+        endpoint = self.endpoints.of(self.choice.choose(task.agent, ""))
+        remote = RemoteToolbox(
+            dispatcher=self.dispatcher,
+            agent=task.agent,
+            token=task.token,
+            task=task.id,
+            max_bytes=config.tool_output_llm_return_max_bytes,
+            shape_depth=config.schema_inference_depth,
+            deadline_ms=task.deadline_ms,
+        )
+        toolbox = JoinedToolbox((remote, self._peers(config, task)))
+        limits = LoopLimits(max_turns=config.max_llm_calls_per_task, continues=config.enable_auto_continuation)
+        settings = LoopSettings(
+            model=endpoint.name,
+            instruction=config.instruction,
+            limits=limits,
+            piece_bytes=config.stream_batching_threshold_bytes,
+        )
+        return AgentLoop(toolbox, settings, endpoint, self.models)
+
+    def _peers(self, config: AgentConfig, task: PeerTask) -> PeerToolbox:
+        async def end(peer: str, record: TaskFailed) -> bool:
+            return await end_task(self.broker, self.dispatcher.client, peer, record, task.agent)
+
+        return PeerToolbox(
+            task,
+            config.inter_agent_communication,
+            config.max_call_depth,
+            lambda: self.dispatcher.scopes(task.agent, task.token),
+            self.mesh,
+            self.broker.events(),
+            TaskSender(self.broker.tasks()),
+            end,
+        )

@@ -1,0 +1,37 @@
+"""What a person reads before agreeing to a call: the template of the agent's file over the call's arguments."""
+
+import json
+from typing import Any, Final
+
+from toolmesh_contracts.agent_config.entries import Approval
+
+__all__ = ["approval_text"]
+
+_LOOPS: Final = 1_000
+_OUTPUT: Final = 4_096
+
+
+def approval_text(approval: Approval, tool: str, arguments: bytes) -> str:
+    """Return the question; a template that can't be used gives the plain one, which says why.
+
+    Args:
+        approval: What the agent's file says; its message is a Liquid template.
+        tool: The tool's name.
+        arguments: A JSON object.
+    """
+    plain = f"May the agent call {tool}?"
+    if approval.approval_message is None:
+        return plain
+    # Only agents with templates pay for its import.
+    from liquid import Environment
+    from liquid.exceptions import LiquidError
+
+    class Bounded(Environment):
+        loop_iteration_limit = _LOOPS
+        output_stream_limit = _OUTPUT
+
+    values: dict[str, Any] = json.loads(arguments or b"{}")
+    try:
+        return str(Bounded().from_string(approval.approval_message).render(**values)).strip() or plain
+    except (LiquidError, RecursionError, TypeError, ValueError) as error:
+        return f"{plain} (its approval_message can't be used: {error})"
