@@ -1,6 +1,8 @@
 """Executors with agents whose model is scripted, on a real broker; their tools are functions of the test."""
 
 import asyncio
+import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -102,6 +104,34 @@ class TaskMesh:
         async with running_executor(config, self.folder, _MODEL_VARIABLES, Redactor()) as executor:
             await self.until_known(agents)
             yield executor
+
+    @asynccontextmanager
+    async def executor_process(
+        self, agents: Mapping[str, Mapping[str, Any]], name: str
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Run an executor as a process that may be killed."""
+        config, log = self.folder / f"{name}.yaml", self.folder / f"{name}.log"
+        config.write_text(yaml.safe_dump(self.document(name, agents)))
+        with log.open("ab") as sink:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "toolmesh_executor",
+                str(config),
+                stdout=sink,
+                stderr=sink,
+                env={"PATH": "/usr/bin:/bin", **_MODEL_VARIABLES},
+            )
+        try:
+            async with asyncio.timeout(30):
+                while b'"ready"' not in log.read_bytes():
+                    assert process.returncode is None, log.read_text()
+                    await asyncio.sleep(0.05)
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
     async def until_known(self, agents: Mapping[str, object]) -> None:
         """Wait until the mesh knows these agents, and every executor has its tools in view."""
