@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos fairness durability worker-restarts lint schemas cover loop-cost sdk-cost sam-tools clean
+.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos chaos-agents fairness durability worker-restarts lint schemas cover loop-cost sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -70,6 +70,9 @@ protocol-model: $(STAMP) ## Explore the protocol of one call: kills, losses and 
 
 chaos: $(STAMP) machines ## Break a mesh of real processes at every step of a call (SECONDS=120, NODES=1 or 3, SEED=n).
 	@$(PYTHON) -m tests.load.chaos --seconds $(or $(SECONDS),120) --nodes $(or $(NODES),1) $(if $(SEED),--seed $(SEED))
+
+chaos-agents: $(STAMP) ## Stop and kill executors and workers under the tasks of agents (SECONDS=300, TASKS=200, SEED=n).
+	@$(PYTHON) -m tests.load.agent_chaos --seconds $(or $(SECONDS),300) --tasks $(or $(TASKS),200) $(if $(SEED),--seed $(SEED))
 
 fairness: $(STAMP) ## Measure whose turn it is: a full tenant beside others, lanes by weight (QUEUED=100000).
 	@PYTHONPATH=. $(PYTHON) tests/load/fairness.py $(QUEUED)
