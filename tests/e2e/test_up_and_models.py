@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tests.support.running_mesh import running_mesh
 from tests.support.sample_toolsets import write_toolset
-from tests.support.scripted_model import scripted_model
+
+from toolmesh_scripted_model import scripted_model
 
 KEY = "sk-zebra-crossing-9"
 ASK = '''

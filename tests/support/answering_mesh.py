@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.support.running_mesh import RunningMesh, running_mesh
 from tests.support.sample_toolsets import ECHO, FAILING, SLEEPING, write_toolset
-from tests.support.scripted_model import Question, Said, ScriptedModel, Turn, scripted_model
+
+from toolmesh_scripted_model import Question, Said, ScriptedModel, Turn, scripted_model
 
 __all__ = ["KEY", "answering_mesh"]
 

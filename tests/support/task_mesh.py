@@ -13,7 +13,6 @@ from typing import Any
 import yaml
 from tests.support.brokers import NAMESPACE, jetstream_settings, provisioned_jetstream
 from tests.support.nats_server import NatsServerProcess, nats_server
-from tests.support.scripted_model import Behaviour, Question, Said, ScriptedModel, Turn, scripted_model
 from tests.support.scripted_worker import Behaviour as Tool
 from tests.support.scripted_worker import ScriptedWorker, scripted_worker
 from tests.support.tool_client import client_settings
@@ -28,6 +27,7 @@ from toolmesh_executor.loop.task_state import TaskState
 from toolmesh_executor.tasks.client import TaskClient
 from toolmesh_executor.tasks.events import ReadEvent
 from toolmesh_identity.development import ISSUER_NAME, DevelopmentIssuer
+from toolmesh_scripted_model import Behaviour, Question, Said, ScriptedModel, Turn, scripted_model
 from toolmesh_telemetry.redaction import Redactor
 
 __all__ = ["TaskMesh", "calls", "says", "task_mesh", "tells_results"]

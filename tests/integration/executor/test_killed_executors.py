@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.scripted_model import Question, Turn
 from tests.support.scripted_worker import Job
 from tests.support.task_mesh import TaskMesh, calls, says, task_mesh
 from tests.support.tool_client import until
@@ -15,6 +14,7 @@ from toolmesh_contracts.envelopes.reply import Result
 from toolmesh_contracts.envelopes.task import Answer
 from toolmesh_executor.loop.records import Record, TaskCompleted, TaskResumed, ToolEnded, TurnRestarted
 from toolmesh_executor.loop.task_state import TaskState
+from toolmesh_scripted_model import Question, Turn
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.requirement("task:killed")]
 

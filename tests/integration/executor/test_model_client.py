@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.support.scripted_model import Said, Turn, scripted_model
-from tests.support.scripted_model.addresses import KEY, endpoint
+from tests.support.model_addresses import KEY, endpoint
 
 from toolmesh_contracts.agent_config.agent import ModelSettings
 from toolmesh_contracts.errors import ErrorCode
@@ -22,6 +21,7 @@ from toolmesh_executor.models.errors import (
 )
 from toolmesh_executor.models.provider_models import ProviderModels
 from toolmesh_executor.models.questions import ModelQuestion
+from toolmesh_scripted_model import Said, Turn, scripted_model
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
 

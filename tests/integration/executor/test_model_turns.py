@@ -4,8 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.support.scripted_model import Said, ScriptedModel, Turn, scripted_model
-from tests.support.scripted_model.addresses import KEY, endpoint
+from tests.support.model_addresses import KEY, endpoint
 
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.models.client import ModelClient
@@ -19,6 +18,7 @@ from toolmesh_executor.models.turns import (
     TurnQuestion,
     UserSaid,
 )
+from toolmesh_scripted_model import Said, ScriptedModel, Turn, scripted_model
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
 

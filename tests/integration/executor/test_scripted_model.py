@@ -9,7 +9,8 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.tools import ToolDefinition
-from tests.support.scripted_model import Said, ScriptedModel, Turn, scripted_model
+
+from toolmesh_scripted_model import Said, ScriptedModel, Turn, scripted_model
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
 

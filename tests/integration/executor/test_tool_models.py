@@ -14,7 +14,6 @@ from tests.support.executor_mesh import executor_in_process, executor_process
 from tests.support.health_pages import fetch
 from tests.support.published_sdk import RELEASES, published_toolset
 from tests.support.sample_toolsets import write_toolset
-from tests.support.scripted_model import ScriptedModel, Turn, scripted_model
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh, broker_and_client, worker_in_process
 
 from toolmesh_broker.errors import BrokerError
@@ -37,6 +36,7 @@ from toolmesh_executor.models.questions import ModelAnswer
 from toolmesh_executor.models.tool_models import ToolModels
 from toolmesh_identity.keys import SigningKey
 from toolmesh_identity.signatures import CallFields, sign_call
+from toolmesh_scripted_model import ScriptedModel, Turn, scripted_model
 
 pytestmark = pytest.mark.timeout(180)  # the provider libraries take seconds to import
 

@@ -20,7 +20,6 @@ from tests.load.agent_chaos.account import Account
 from tests.load.agent_chaos.lives import Lives, executor_life, worker_life
 from tests.load.agent_chaos.script import AGENTS, rule
 from tests.support.effects import effects
-from tests.support.scripted_model import ScriptedModel, scripted_model
 from tests.support.worker_mesh import NAMESPACE, WorkerMesh, broker_and_client
 
 from toolmesh_broker.identities import Executor
@@ -31,6 +30,7 @@ from toolmesh_executor.loop.records import ToolStarted
 from toolmesh_executor.tasks.client import TaskClient
 from toolmesh_executor.tasks.events import ReadEvent
 from toolmesh_executor.tasks.sending import TaskSender
+from toolmesh_scripted_model import ScriptedModel, scripted_model
 
 EXECUTORS: Final = ("executor-1", "executor-2")
 WORKERS: Final = ("worker-1", "worker-2")

@@ -4,7 +4,8 @@ import json
 from typing import Final
 
 from tests.support.effects import Effects
-from tests.support.scripted_model import Question, Said, Turn
+
+from toolmesh_scripted_model import Question, Said, Turn
 
 __all__ = ["AGENTS", "effect_names", "rule"]
 

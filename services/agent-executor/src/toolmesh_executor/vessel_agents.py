@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from toolmesh_contracts.agent_config.agent import AgentConfig
+from toolmesh_contracts.agent_config.agent import AgentCard, AgentConfig
 from toolmesh_contracts.agent_config.entries import BuiltinEntry
 from toolmesh_contracts.agent_config.loading import AgentFile, FailedTool, LoadedAgent, LoadedTool
 from toolmesh_contracts.config_problems import ConfigError, Problem
@@ -16,6 +16,7 @@ from toolmesh_contracts.vessel import load_vessel
 __all__ = ["load_vessel_agent"]
 
 _PROMPT_NAME: Final = "prompt.md"
+_MAX_DESCRIPTION: Final = 200
 _MAX_PROMPT_BYTES: Final = 256 * 1024
 
 
@@ -33,7 +34,10 @@ def load_vessel_agent(folder: Path) -> AgentFile:
     path = folder / VESSEL_NAME
     entries = [BuiltinEntry(tool_type="builtin", tool_name=name) for name in vessel.tools]
     try:
-        config = AgentConfig(name=folder.absolute().name, instruction=instruction, tools=tuple(entries))
+        card = AgentCard(description=_first_line(instruction))
+        config = AgentConfig(
+            name=folder.absolute().name, instruction=instruction, tools=tuple(entries), agent_card=card
+        )
     except ValidationError as error:
         message = "the folder's name is no name for an agent: letters, digits, `_` and `-` are needed; rename it"
         raise ConfigError([Problem(file=str(path), message=message)]) from error
@@ -43,3 +47,9 @@ def load_vessel_agent(folder: Path) -> AgentFile:
         for number, problem in enumerate(vessel.problems)
     )
     return AgentFile(path, (LoadedAgent(config, tools, failed),), ())
+
+
+def _first_line(instruction: str) -> str:
+    """Return what other agents read about this one: how its prompt begins."""
+    lines = (line.strip("# \t") for line in instruction.splitlines())
+    return next((line for line in lines if line), "")[:_MAX_DESCRIPTION]

@@ -53,8 +53,8 @@ async def _ask(options: AskOptions) -> int:
         asked = AskedTask(tasks, task, printer.show)
         state = await interruptible(asked.until_it_needs_someone(), "the task was given up")
     if options.as_json:
-        print_json(task_document(task, state), stdout)
-    show_end(task, state, None if streams or options.as_json else stdout, stderr)
+        print_json(task_document(task, state, asked.questions()), stdout)
+    show_end(state, None if streams or options.as_json else stdout, stderr, asked.questions())
     return exit_code_of_task(state)
 
 

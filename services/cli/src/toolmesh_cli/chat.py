@@ -161,7 +161,7 @@ class _Chat:
             if self._task.cancelled():
                 self._stderr.warning("given up")
             else:
-                show_end(task, self._task.result(), None if streams else self._stdout, self._stderr)
+                show_end(self._task.result(), None if streams else self._stdout, self._stderr)
         finally:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -171,8 +171,9 @@ class _Chat:
         """Follow a task to its end; whenever it waits for a person, this one is asked."""
         asked = AskedTask(self._tasks, task, printer.show)
         while (state := await asked.until_it_needs_someone()).ended is None:
-            for question in state.questions.values():
-                await self._tasks.answer(task, await self._ask_person(question), await self._mesh.tokens())
+            for question in asked.questions():
+                answer = await self._ask_person(question.asked)
+                await self._tasks.answer(question.task, answer, await self._mesh.tokens())
         return state
 
     async def _ask_person(self, asked: QuestionAsked) -> Answer:

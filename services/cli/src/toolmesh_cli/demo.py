@@ -1,8 +1,9 @@
-"""`toolmesh demo`: a mesh on the repository's examples, some calls through it, and its end."""
+"""`toolmesh demo`: a mesh on the repository's examples, some calls and an agent's task through it, and its end."""
 
 import asyncio
 import contextlib
 import json
+import os
 import shlex
 import tempfile
 import time
@@ -12,6 +13,8 @@ from typing import Any, Final
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.agent_call import agent_caller
+from toolmesh_cli.asked_task import AskedTask, deadline_ms, tasks_of
+from toolmesh_cli.demo_model import QUESTION, demo_model
 from toolmesh_cli.failures import CommandFailedError, Failure, describe
 from toolmesh_cli.followed_call import show_status
 from toolmesh_cli.library_logs import library_warnings
@@ -19,15 +22,20 @@ from toolmesh_cli.mesh import running_mesh
 from toolmesh_cli.mesh_connection import MeshConnection, connect_to_mesh
 from toolmesh_cli.mesh_options import MeshOptions
 from toolmesh_cli.stop_requests import stop_requests
+from toolmesh_cli.task_output import TaskPrinter
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_client.request import CallRequest
 from toolmesh_client.result import CallResult
 from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_executor.loop.records import TaskCompleted, TaskFailed
 
 __all__ = ["run_demo"]
 
 _CALL_S: Final = 30.0
+_TASK_S: Final = 120.0
+_AGENT: Final = "weather_agent"
+_MODEL_VARIABLE: Final = "TOOLMESH_MODEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +86,35 @@ def _tell_failure(failure: Failure, terminal: Terminal) -> None:
 
 async def _demo(workers: int, allow_unsandboxed: bool, terminal: Terminal) -> None:
     examples = _examples_folder()
-    with tempfile.TemporaryDirectory(prefix="toolmesh-demo-") as folder:
+    async with contextlib.AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolmesh-demo-"))
+        has_model = bool(os.environ.get(_MODEL_VARIABLE))
         options = MeshOptions(
-            tools=(examples / "weather",),
-            agents=(examples / "agents" / "weather_agent.yaml",),
+            tools=(examples / "weather", examples / "library_desk"),
+            agents=(examples / "agents" / "weather_agent.yaml", examples / "library_desk"),
             workers=workers,
             data_folder=Path(folder),
             sandbox="direct" if allow_unsandboxed else "bwrap",
+            executor_variables={} if has_model else await stack.enter_async_context(demo_model()),
         )
-        async with running_mesh(options, terminal), connect_to_mesh(options.data_folder) as mesh:
-            for call in _CALLS:
-                await _show(call, mesh, options, terminal)
+        await stack.enter_async_context(running_mesh(options, terminal))
+        mesh = await stack.enter_async_context(connect_to_mesh(options.data_folder))
+        for call in _CALLS:
+            await _show(call, mesh, options, terminal)
+        await _ask(mesh, terminal)
+
+
+async def _ask(mesh: MeshConnection, terminal: Terminal) -> None:
+    command = shlex.join(["toolmesh", "ask", _AGENT, QUESTION])
+    terminal.line(f"\n$ {terminal.paint(command, Colour.STRONG)}")
+    tasks = tasks_of(mesh)
+    task = await tasks.start(_AGENT, QUESTION, await mesh.tokens(), deadline_ms=deadline_ms(_TASK_S))
+    state = await AskedTask(tasks, task, TaskPrinter(None, terminal).show).until_it_needs_someone()
+    if not isinstance(state.ended, TaskCompleted):
+        code = state.ended.code if isinstance(state.ended, TaskFailed) else ErrorCode.CANCELLED
+        message = state.ended.message if isinstance(state.ended, TaskFailed) else "the task did not come to an end"
+        raise ToolmeshError(f"{_AGENT}: {message}", code=code)
+    terminal.line(terminal.paint(visible(state.ended.text), Colour.GOOD))
 
 
 async def _show(call: _Call, mesh: MeshConnection, options: MeshOptions, terminal: Terminal) -> None:

@@ -168,7 +168,8 @@ def _write_programs(plan: _Plan, broker: BrokerAccess, issuer: DevelopmentIssuer
         programs.append(_program(worker.id, "toolmesh_runtime", path, folder, worker_environment()))
     config = executor_config(plan.options, _EXECUTOR.id, broker.connection(_EXECUTOR), plan.agents, issuer)
     path = write_config(folder, "executor", config)
-    return [*programs, _program("executor", "toolmesh_executor", path, folder, executor_environment())]
+    environment = {**executor_environment(), **plan.options.executor_variables}
+    return [*programs, _program("executor", "toolmesh_executor", path, folder, environment)]
 
 
 def _program(name: str, module: str, config: Path, folder: Path, environment: dict[str, str]) -> ChildProgram:

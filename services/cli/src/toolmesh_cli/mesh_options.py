@@ -1,7 +1,7 @@
 """What `toolmesh up` was asked for, checked."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +41,7 @@ class MeshOptions:
         sandbox: `bwrap`, `prlimit-only` or `direct`.
         durability: What the broker's acknowledged writes survive; of a broker of our own.
         replicas: On how many servers of a cluster new streams and buckets are kept.
+        executor_variables: Environment variables that the executor has besides ours.
     """
 
     tools: tuple[Path, ...]
@@ -53,6 +54,7 @@ class MeshOptions:
     sandbox: str = "bwrap"
     durability: Durability = Durability.FAST
     replicas: int = 1
+    executor_variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_command_line(

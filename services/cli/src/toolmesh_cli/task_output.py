@@ -1,9 +1,11 @@
 """How a task is shown: its steps as they happen, and its end."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from toolmesh_cli import exit_codes
+from toolmesh_cli.asked_task import OpenQuestion
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
@@ -39,12 +41,16 @@ class TaskPrinter:
     def __init__(self, stdout: Terminal | None, stderr: Terminal) -> None:
         self._stdout = stdout
         self._stderr = stderr
-        self._tools: dict[str, str] = {}
+        self._tools: dict[tuple[tuple[str, ...], str], str] = {}
+        self._agents: tuple[str, ...] = ()
         self._in_line = False
 
-    def show(self, record: Record) -> None:
-        """Show one step."""
+    def show(self, record: Record, agents: tuple[str, ...] = ()) -> None:
+        """Show one step; `agents` are those between the asked one and the one that did it, itself the last."""
+        self._agents = agents
         match record:
+            case TextDelta() if agents:
+                return  # what agents say to one another is their calls' result
             case TextDelta(text=text):
                 if self._stdout is not None:
                     self._stdout.piece(visible(text))
@@ -55,24 +61,27 @@ class TaskPrinter:
             case ModelAnswered(requests=requests):
                 self._end_line()
                 for request in requests:
-                    self._tools[request.call] = request.name
+                    self._tools[agents, request.call] = request.name
                     self._step(request.name, _short(request.arguments), Colour.STRONG)
             case ToolStatus(call=call, text=text):
-                self._step(self._tools[call], text, Colour.FAINT)
+                self._step(self._tools[agents, call], text, Colour.FAINT)
             case QuestionAsked(call=call, text=text, arguments=arguments):
                 shown = f"asks: {_one_line(text)}" + (f"  {_short(arguments)}" if arguments else "")
-                self._step(self._tools[call], shown, Colour.WARNING)
+                self._step(self._tools[agents, call], shown, Colour.WARNING)
             case QuestionAnswered(call=call, by=by, asks_for=asks_for, approved=approved):
                 agreed = "" if asks_for is QuestionKind.INPUT else ": yes" if approved else ": no"
-                self._step(self._tools[call], f"answered by {by}{agreed}" if by else "nobody answered", Colour.FAINT)
+                self._step(
+                    self._tools[agents, call], f"answered by {by}{agreed}" if by else "nobody answered", Colour.FAINT
+                )
             case ToolEnded(call=call, outcome=outcome, content=content):
                 good = outcome in {Outcome.OK, Outcome.PARTIAL}
                 shown = outcome.value if good else f"{outcome.value}: {_short(content)}"
-                self._step(self._tools[call], shown, Colour.GOOD if good else Colour.BAD)
+                self._step(self._tools[agents, call], shown, Colour.GOOD if good else Colour.BAD)
 
     def _step(self, name: str, text: str, colour: Colour) -> None:
         self._end_line()
-        shown = self._stderr.paint(visible(_short(name)), colour)
+        place = "".join(f"{agent} > " for agent in self._agents)
+        shown = self._stderr.paint(visible(place + _short(name)), colour)
         self._stderr.line(f"{shown}  {visible(_one_line(text))}".rstrip())
 
     def _end_line(self) -> None:
@@ -81,14 +90,16 @@ class TaskPrinter:
         self._in_line = False
 
 
-def show_end(task: str, state: TaskState, stdout: Terminal | None, stderr: Terminal) -> None:
+def show_end(
+    state: TaskState, stdout: Terminal | None, stderr: Terminal, questions: Sequence[OpenQuestion] = ()
+) -> None:
     """Write the answer to stdout, if it was not streamed there, or what is missing to stderr.
 
     Args:
-        task: The task's id.
-        state: Where it stands.
+        state: Where the task stands.
         stdout: Where the answer goes; None if it was shown before.
         stderr: Where the rest goes.
+        questions: What it waits for.
     """
     match state.ended:
         case TaskCompleted(text=text) if stdout is not None:
@@ -100,8 +111,8 @@ def show_end(task: str, state: TaskState, stdout: Terminal | None, stderr: Termi
                 ErrorCode.CANCELLED, f"the task was cancelled: {reason}" if reason else "the task was cancelled"
             )
         case None:
-            for asked in state.questions.values():
-                stderr.hint(f"the task waits for you: {_how_to_answer(task, asked)}")
+            for question in questions:
+                stderr.hint(f"the task waits for you: {_how_to_answer(question)}")
 
 
 def exit_code_of_task(state: TaskState) -> int:
@@ -116,7 +127,7 @@ def exit_code_of_task(state: TaskState) -> int:
     return exit_codes.OK
 
 
-def task_document(task: str, state: TaskState) -> dict[str, Any]:
+def task_document(task: str, state: TaskState, questions: Sequence[OpenQuestion]) -> dict[str, Any]:
     """Return the document of `--json`."""
     ended = state.ended
     failed = ended if isinstance(ended, TaskFailed) else None
@@ -128,7 +139,7 @@ def task_document(task: str, state: TaskState) -> dict[str, Any]:
         "agent": "" if state.started is None else state.started.agent,
         "turns": len(state.turns),
         "tools": [_call(result, state) for result in state.results()],
-        "questions": [_question(asked) for asked in state.questions.values()],
+        "questions": [_question(one) for one in questions],
         "usage": {
             "input_tokens": sum(turn.answer.input_tokens for turn in state.turns),
             "output_tokens": sum(turn.answer.output_tokens for turn in state.turns),
@@ -147,8 +158,10 @@ def _outcome(state: TaskState) -> str:
     return Outcome.ERROR.value
 
 
-def _question(asked: QuestionAsked) -> dict[str, Any]:
+def _question(question: OpenQuestion) -> dict[str, Any]:
+    asked = question.asked
     return {
+        "task": question.task,
         "call": asked.call,
         "tool": asked.tool,
         "asks_for": asked.asks_for.value,
@@ -158,8 +171,8 @@ def _question(asked: QuestionAsked) -> dict[str, Any]:
     }
 
 
-def _how_to_answer(task: str, asked: QuestionAsked) -> str:
-    command = f"toolmesh answer {task} --call {asked.call}"
+def _how_to_answer(question: OpenQuestion) -> str:
+    asked, command = question.asked, f"toolmesh answer {question.task} --call {question.asked.call}"
     return f"`{command} --yes` or `--no`" if asked.asks_for is QuestionKind.APPROVAL else f"`{command} TEXT`"
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from toolmesh_cli import exit_codes
-from toolmesh_cli.asked_task import tasks_of
+from toolmesh_cli.asked_task import OpenQuestion, tasks_of
 from toolmesh_cli.call_output import print_json
 from toolmesh_cli.columns import table
 from toolmesh_cli.mesh_connection import connect_to_mesh
@@ -57,7 +57,7 @@ async def run_tasks_show(data_folder: Path | None, task: str, *, as_json: bool) 
     for event in events:
         printer.show(event.record)
     stdout.line(f"state  {state_word(state)}")
-    show_end(task, state, None, stderr)
+    show_end(state, None, stderr, [OpenQuestion(task, asked) for asked in state.questions.values()])
     return exit_codes.OK
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import AsyncIterator, Iterable
 from types import ModuleType
 
-from tests.support.scripted_model import anthropic_dialect, openai_dialect
-from tests.support.scripted_model.behaviour import Behaviour, Question, Said, Turn
+from toolmesh_scripted_model import anthropic_dialect, openai_dialect
+from toolmesh_scripted_model.behaviour import Behaviour, Question, Said, Turn
 
 _DIALECTS: dict[str, ModuleType] = {dialect.PATH: dialect for dialect in (openai_dialect, anthropic_dialect)}
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.support.scripted_model.behaviour import Question, Said, Turn
+from toolmesh_scripted_model.behaviour import Question, Said, Turn
 
 PATH = "/v1/chat/completions"
 

@@ -1,8 +1,7 @@
 """How an executor's models reach a scripted server."""
 
-from tests.support.scripted_model.server import ScriptedModel
-
 from toolmesh_executor.models.endpoints import Endpoint, Endpoints
+from toolmesh_scripted_model.server import ScriptedModel
 
 __all__ = ["KEY", "endpoint"]
 
