@@ -26,6 +26,9 @@ SDK_CONTEXT = "docs/tool-sdk.md: The context"
 SDK_DECLARATIONS = "docs/tool-sdk.md: Declarations"
 MODELS = "docs/operating.md: Models for tools"
 ASKING = "docs/asking-agents.md: How a task runs"
+OUTLIVES = "docs/asking-agents.md: A task outlives its executor"
+A_PERSON = "docs/asking-agents.md: When a person is needed"
+PEERS = "docs/asking-agents.md: Agents that ask agents"
 PUBLISHED = "docs/writing-tools.md: Tools that bring a published SDK along"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
 CALLERS = "docs/security.md: Who may call"
@@ -155,6 +158,15 @@ REQUIREMENTS = {
     "loop:failures": Requirement(ASKING, "A tool that keeps failing the same way is not called again."),
     "loop:content": Requirement(ASKING, "A result that is too long is never shown by half of it."),
     "loop:scopes": Requirement(ASKING, "A tool is shown only to callers with its scopes, and refused to others."),
+    "loop:approval": Requirement(A_PERSON, "A call that needs approval does not run before a person has agreed."),
+    "loop:questions": Requirement(A_PERSON, "A tool's own question is put to a person, whose answer is its result."),
+    "task:events": Requirement(OUTLIVES, "Events of a task are numbered without a gap and can be read again."),
+    "task:admission": Requirement(OUTLIVES, "Who may not ask an agent is told so in the task, before any model is asked."),
+    "task:killed": Requirement(OUTLIVES, "Another executor goes on with a task, and no worker's tool runs twice."),
+    "task:cancel": Requirement(OUTLIVES, "A task can be taken back wherever it is, with its calls."),
+    "task:approval": Requirement(A_PERSON, "Only who asked can answer, and the first answer counts."),
+    "task:questions": Requirement(A_PERSON, "A question that nobody answers in time ends, and the model is told."),
+    "task:peers": Requirement(PEERS, "Peers are bounded by files, by the first caller's scopes and by depth."),
     "process:stopped": Requirement(PROCESS, "A program that has to end gets SIGTERM and a moment before it is killed."),
     "process:credential": Requirement(PROCESS, "An operator's own credential arrives as a ready header."),
     "published:releases": Requirement(PUBLISHED, "Tools of each release of the published SDK run unchanged."),
