@@ -16,7 +16,7 @@ from toolmesh_executor.loop.records import Record, TaskCompleted, TaskResumed, T
 from toolmesh_executor.loop.task_state import TaskState
 from toolmesh_scripted_model import Question, Turn
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.requirement("task:killed")]
+pytestmark = pytest.mark.timeout(120)
 
 
 class Stage:
@@ -63,6 +63,7 @@ async def ends_well(mesh: TaskMesh, task: str, stage: Stage) -> TaskState:
     return state
 
 
+@pytest.mark.requirement("task:killed")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
 @pytest.mark.parametrize("step", ["first turn", "tool", "second turn"])
 async def test_another_executor_goes_on(tmp_path: Path, step: str, how: signal.Signals) -> None:
@@ -88,6 +89,7 @@ async def test_another_executor_goes_on(tmp_path: Path, step: str, how: signal.S
     assert any(isinstance(record, TurnRestarted) for record in records) == (step != "tool")
 
 
+@pytest.mark.requirement("task:killed")
 async def test_a_frozen_executor_that_wakes_up_again_changes_nothing(tmp_path: Path) -> None:
     """While it was silent another one has taken the task: what it still wants to write is refused, and it stops."""
     stage = Stage()
