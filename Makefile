@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos chaos-agents fairness durability worker-restarts lint schemas cover loop-cost sdk-cost sam-tools clean
+.PHONY: help setup demo go machines test generated-tools attacks declared reference fuzz hostile-neighbours cases protocol-model chaos chaos-agents paused-tasks fairness durability worker-restarts lint schemas cover loop-cost sdk-cost sam-tools clean
 
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.bootstrap/bin/uv)
 PYTHON := .venv/bin/python
@@ -73,6 +73,9 @@ chaos: $(STAMP) machines ## Break a mesh of real processes at every step of a ca
 
 chaos-agents: $(STAMP) ## Stop and kill executors and workers under the tasks of agents (SECONDS=300, TASKS=200, SEED=n).
 	@$(PYTHON) -m tests.load.agent_chaos --seconds $(or $(SECONDS),300) --tasks $(or $(TASKS),200) $(if $(SEED),--seed $(SEED))
+
+paused-tasks: $(STAMP) ## Measure what tasks cost that wait for a person, over a restart of their executor (TASKS=10000).
+	@$(PYTHON) -m tests.load.paused_tasks $(TASKS)
 
 fairness: $(STAMP) ## Measure whose turn it is: a full tenant beside others, lanes by weight (QUEUED=100000).
 	@PYTHONPATH=. $(PYTHON) tests/load/fairness.py $(QUEUED)

@@ -161,7 +161,9 @@ REQUIREMENTS = {
     "loop:approval": Requirement(A_PERSON, "A call that needs approval does not run before a person has agreed."),
     "loop:questions": Requirement(A_PERSON, "A tool's own question is put to a person, whose answer is its result."),
     "task:events": Requirement(OUTLIVES, "Events of a task are numbered without a gap and can be read again."),
-    "task:admission": Requirement(OUTLIVES, "Who may not ask an agent is told so in the task, before any model is asked."),
+    "task:admission": Requirement(
+        OUTLIVES, "Who may not ask an agent is told so in the task, before any model is asked."
+    ),
     "task:killed": Requirement(OUTLIVES, "Another executor goes on with a task, and no worker's tool runs twice."),
     "task:cancel": Requirement(OUTLIVES, "A task can be taken back wherever it is, with its calls."),
     "task:approval": Requirement(A_PERSON, "Only who asked can answer, and the first answer counts."),
