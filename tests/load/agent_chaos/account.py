@@ -1,11 +1,12 @@
 """What became of each task, held against what really happened."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.load.agent_chaos.script import effect_names
 
-from toolmesh_executor.loop.records import TaskCancelled, TaskCompleted, TaskFailed, ToolEnded
+from toolmesh_executor.loop.records import ModelAnswered, TaskCancelled, TaskCompleted, TaskFailed, ToolEnded
 from toolmesh_executor.tasks.events import ReadEvent
 
 __all__ = ["Account"]
@@ -34,7 +35,8 @@ class Account:
     effects: int = 0
     doubled_effects: int = 0
     problems: list[str] = field(default_factory=list)
-    _told_unknown: set[str] = field(default_factory=set)
+    _results: dict[str, str] = field(default_factory=dict)
+    """What was told of the call of each effect."""
     _names: set[str] = field(default_factory=set)
 
     def take(self, name: str, events: list[ReadEvent], peers: list[list[ReadEvent]]) -> None:
@@ -49,17 +51,17 @@ class Account:
             self.finished += 1
         else:
             self.problems.append(f"task {name} ended as {ends}")
-        results = [event.record for history in (events, *peers) for event in history]
-        unknown = [one for one in results if isinstance(one, ToolEnded) and _UNKNOWN in one.content]
-        self.unknown += len(unknown)
-        if unknown:
-            self._told_unknown.add(name)
+        for history in (events, *peers):
+            self._results |= _results(history)
         self._names.add(name)
 
     def hold_against(self, happened: Counter[str]) -> None:
         """Compare with the effects: none twice, and none missing but where an outcome was told as unknown."""
-        for name in self._names - self._told_unknown:
-            self.problems += [f"effect {one} never happened" for one in effect_names(name) if not happened[one]]
+        for effect in (effect for name in self._names for effect in effect_names(name)):
+            told = self._results.get(effect, "nothing at all")
+            self.unknown += _UNKNOWN in told
+            if not happened[effect] and _UNKNOWN not in told:
+                self.problems.append(f"effect {effect} never happened, and its call was told: {told}")
         twice = [name for name, times in happened.items() if times > 1]
         self.problems += [f"effect {name} happened {happened[name]} times" for name in twice]
         self.effects, self.doubled_effects = happened.total(), len(twice)
@@ -70,3 +72,13 @@ class Account:
         if numbers != list(range(1, len(numbers) + 1)) or ends != 1:
             self.gaps += 1
             self.problems.append(f"task {name} has the events {numbers} and {ends} ends")
+
+
+def _results(history: list[ReadEvent]) -> dict[str, str]:
+    records = [event.record for event in history]
+    requests = {one.call: one for record in records if isinstance(record, ModelAnswered) for one in record.requests}
+    return {
+        str(json.loads(requests[record.call].arguments).get("name", "")): record.content
+        for record in records
+        if isinstance(record, ToolEnded)
+    }
