@@ -31,6 +31,9 @@ class FunctionTools:
         """Return a view of each."""
         return tuple(ToolView(OfferedTool(name, name, {"type": "object"}), self.instructions) for name in self.by_name)
 
+    async def ready(self, name: str) -> None:
+        """Return at once: they are always there."""
+
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return what the test says."""
         return self.approvals.get(name)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.scripted_worker import Job, echo, until_cancelled
-from tests.support.task_mesh import task_mesh
+from tests.support.task_mesh import calls, says, task_mesh
 from tests.support.tool_client import until
 
 from toolmesh_contracts.envelopes.reply import Outcome, Result
@@ -24,6 +24,7 @@ from toolmesh_executor.loop.records import (
 from toolmesh_executor.loop.task_state import TaskState
 from toolmesh_executor.tasks.errors import TaskError
 from toolmesh_executor.tasks.sending import TaskSender
+from toolmesh_scripted_model import Question, Turn
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -264,3 +265,18 @@ async def test_many_tasks_at_once_end_and_more_than_fit_wait(tmp_path: Path) -> 
     ):
         states = await asyncio.gather(*(mesh.answered("helper", f'echo {{"n": {number}}}') for number in range(60)))
         assert all(f'"n":{number}' in completed(state).replace(" ", "") for number, state in enumerate(states))
+
+
+async def test_a_tool_whose_workers_are_being_replaced_is_waited_for(tmp_path: Path) -> None:
+    """Nobody serves it when the model calls it; a moment later somebody does, and the call is made."""
+
+    def model(asked: Question) -> Turn:
+        return says(asked.results[0]) if asked.results else calls(("late", "{}"))
+
+    async with task_mesh(tmp_path, {}, model) as mesh, mesh.executor({"helper": agent("late")}):
+        task = await mesh.ask("helper", "please")
+        await until(lambda: len(mesh.model.asked) == 1)
+        await asyncio.sleep(0.3)
+        mesh.worker.tools["late"] = echo
+        await mesh.worker.publish_catalog()
+        assert completed(await mesh.followed(task)) == "{}"

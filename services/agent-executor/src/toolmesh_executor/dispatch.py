@@ -1,5 +1,7 @@
 """Calls an agent's remote tool for a caller: scopes once more, settings, then the client."""
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -132,6 +134,16 @@ class Dispatcher:
         """
         return self._authorised(agent, exposed_name, token)[1]
 
+    async def until_served(self, agent: str, exposed_name: str, seconds: float) -> None:
+        """Wait, at most some seconds, until workers serve a tool of an agent; at once if there is no such tool."""
+        tools = self._agents.get(agent)
+        tool = None if tools is None else tools.tools.get(exposed_name)
+        if tool is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._client.catalog.wait_until(lambda _: _is_served(self._client, tool))
+
     def approval(self, agent: str, exposed_name: str) -> Approval | None:
         """Return how a person must agree to each call of a tool; None if nobody has to, or there is no such tool."""
         tools = self._agents.get(agent)
@@ -232,6 +244,14 @@ class Dispatcher:
         if tools is None:
             raise not_found(f"there is no agent {name!r}", name, self._agents)
         return tools
+
+
+def _is_served(client: Client, tool: RemoteTool) -> bool:
+    try:
+        _served(client, tool)
+    except (ClientError, NotServedError):
+        return False
+    return True
 
 
 def _served(client: Client, tool: RemoteTool) -> CatalogEntry:

@@ -30,6 +30,11 @@ class JoinedToolbox:
         self._places = places
         return tuple(found.values())
 
+    async def ready(self, name: str) -> None:
+        """Wait a moment for a tool that nobody serves right now."""
+        for part in self._parts:
+            await part.ready(name)
+
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return what a person must agree to before a call; None if nobody has to."""
         return self._part_of(name).approval(name, arguments)

@@ -27,6 +27,8 @@ from toolmesh_executor.registry import VisibleTool
 
 __all__ = ["RemoteToolbox"]
 
+_SERVED_AGAIN_S: Final = 15.0
+"""Workers that are replaced, or started again, are back by then."""
 _MORE_S: Final = 3.0
 
 
@@ -57,6 +59,10 @@ class RemoteToolbox:
             DispatchError: the token has expired, or is not for this agent.
         """
         return tuple(_view(tool) for tool in self.dispatcher.visible_tools(self.agent, self.token))
+
+    async def ready(self, name: str) -> None:
+        """Wait a moment for a tool that no worker serves right now."""
+        await self.dispatcher.until_served(self.agent, name, _SERVED_AGAIN_S)
 
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return what a person must agree to before a call; None if nobody has to."""

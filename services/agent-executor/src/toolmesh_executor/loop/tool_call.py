@@ -47,7 +47,7 @@ class ToolCall:
     async def make(self, state: TaskState) -> bool:
         """Make the call as far as it goes now; False if its result comes by itself later."""
         request, answer = self._request, state.answers.get(self._request.call)
-        outcome = self._refused(state)
+        outcome = await self._refused(state)
         if outcome is None and answer is not None:
             outcome = _answered(answer)
         arguments = request.arguments.encode()
@@ -108,7 +108,7 @@ class ToolCall:
 
     # -- refusals
 
-    def _refused(self, state: TaskState) -> ToolOutcome | None:
+    async def _refused(self, state: TaskState) -> ToolOutcome | None:
         """Return why a call is not even tried; None if it is."""
         request = self._request
         if (failure := broken_tools(state.results()).get(request.name)) is not None:
@@ -118,7 +118,10 @@ class ToolCall:
                 f"without it or tell the user. It said: {failure}",
             )
         try:
-            names = [tool.offered.name for tool in self._toolbox.tools()]
+            names = self._names()
+            if request.name not in names:
+                await self._toolbox.ready(request.name)
+                names = self._names()
         except ToolmeshError as error:
             return _refusal(error.code, error.message)
         if request.name not in names:
@@ -132,6 +135,9 @@ class ToolCall:
         if not isinstance(parsed, dict):
             return _refusal(ErrorCode.INVALID_ARGUMENTS, "the arguments must be a JSON object")
         return None
+
+    def _names(self) -> list[str]:
+        return [tool.offered.name for tool in self._toolbox.tools()]
 
 
 def _answered(answer: QuestionAnswered) -> ToolOutcome | None:

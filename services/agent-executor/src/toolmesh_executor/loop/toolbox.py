@@ -93,6 +93,9 @@ class Toolbox(Protocol):
             ToolmeshError: the caller may not call the agent, or no longer.
         """
 
+    async def ready(self, name: str) -> None:
+        """Wait a moment for a tool of the agent that nobody serves right now, as while its workers are replaced."""
+
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return what a person must agree to before a call; None if nobody has to."""
 

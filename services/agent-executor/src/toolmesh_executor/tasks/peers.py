@@ -106,6 +106,9 @@ class PeerToolbox:
             if self._listed(name) and not scopes.missing((f"agent:{name}:invoke", *one.required_scopes))
         )
 
+    async def ready(self, name: str) -> None:
+        """Return at once: a task for an agent that nobody runs right now would wait in the queue."""
+
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return None: asking an agent needs nobody's approval, and its own tools ask for theirs."""
         return None
