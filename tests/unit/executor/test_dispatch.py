@@ -145,7 +145,7 @@ async def test_scopes_are_checked_again_at_dispatch(tmp_path: Path) -> None:
         assert (await setup.call("city_forecast", INVOKE)).ok
 
 
-async def test_the_signed_scopes_are_those_of_the_entry(tmp_path: Path) -> None:
+async def test_the_signed_scopes_are_those_of_agent_and_entry(tmp_path: Path) -> None:
     """The worker checks them a third time."""
     jobs: list[Job] = []
 
@@ -156,7 +156,7 @@ async def test_the_signed_scopes_are_those_of_the_entry(tmp_path: Path) -> None:
     async with dispatching(tmp_path, remember) as setup:
         await setup.call("set_alarm", "*")
         await setup.call("city_forecast", "*")
-    assert [job.invocation.required_scopes for job in jobs] == [("tool:alarm:write",), ()]
+    assert [job.invocation.required_scopes for job in jobs] == [(INVOKE, "tool:alarm:write"), (INVOKE,)]
 
 
 async def test_every_failure_is_a_result_for_the_model(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ class Dispatcher:
                     artifacts=artifacts or {},
                     tool_config=clear,
                     secrets=secrets,
-                    required_scopes=tool.required_scopes,
+                    required_scopes=self._agents[agent].scopes_to_sign(tool),
                     timeout_s=timeout_s,
                     token=token,
                     agent=agent,

@@ -100,11 +100,14 @@ class AgentTools:
         """Return what a caller of the agent needs; it implies all tools but those with scopes of their own."""
         return (f"agent:{self.agent}:invoke", *self.required_scopes)
 
+    def scopes_to_sign(self, tool: RemoteTool) -> tuple[str, ...]:
+        """Return what a caller of `tool` needs as far as the agent's file says: its worker checks it once more."""
+        return tuple(dict.fromkeys((*self.admission_scopes(), *tool.required_scopes)))
+
     def missing_scopes(self, tool: RemoteTool, entry: CatalogEntry | None, scopes: ScopeSet) -> tuple[str, ...]:
         """Return what a caller lacks to call `tool`; the tool's own manifest may ask for more than the agent does."""
         of_the_tool = () if entry is None else entry.required_scopes
-        needed = dict.fromkeys((*self.admission_scopes(), *tool.required_scopes, *of_the_tool))
-        return scopes.missing(needed)
+        return scopes.missing(dict.fromkeys((*self.scopes_to_sign(tool), *of_the_tool)))
 
     def left_out(self, name: str) -> ToolProblem | None:
         """Return why the agent has to do without the entry of this name; None if it has no such entry."""
