@@ -33,6 +33,10 @@ PUBLISHED = "docs/writing-tools.md: Tools that bring a published SDK along"
 MANIFEST = "docs/writing-tools.md: Manifest keys"
 CALLERS = "docs/security.md: Who may call"
 TOOLS = "docs/security.md: What a tool may do"
+ACCESS = "docs/access.md: From nothing to two users"
+GRANTS = "docs/access.md: What grants what"
+ACCESS_MODES = "docs/access.md: Modes and variables"
+ACCESS_DIFFERS = "docs/access.md: Where this differs from the documented behaviour"
 AGENT_FOLDERS = "docs/declared-tools.md: Agent folders"
 DECLARED_ARGUMENTS = "docs/declared-tools.md: Arguments"
 DECLARED_RESULTS = "docs/declared-tools.md: Results"
@@ -194,6 +198,31 @@ REQUIREMENTS = {
     ),
     "identity:scopes": Requirement(
         CALLERS, "The scopes of the agent's entry and of the manifest are needed, all of them."
+    ),
+    "access:exactly": Requirement(ACCESS, "A user has exactly the scopes of their roles, and an unknown one has none."),
+    "access:agents": Requirement(
+        GRANTS, "Agents are opened by name or glob, with the scopes that they ask for, for asking too."
+    ),
+    "access:edits": Requirement(ACCESS, "An edit counts at once, and a broken file lets no user in."),
+    "access:shown": Requirement(ACCESS, "`access show` tells roles and why, scopes, and what agents and tools lack."),
+    "access:two-users": Requirement(ACCESS, "The page's four files let two users do different things."),
+    "access:narrowing": Requirement(GRANTS, "Scopes that nobody signed take away, and never add."),
+    "access:three-checks": Requirement(
+        GRANTS, "What the model is shown, what is dispatched and what a worker runs are checked each by itself."
+    ),
+    "access:system-users": Requirement(
+        "docs/access.md: Identity providers", "Nobody signs in as a `system:` user, and an unknown one may do nothing."
+    ),
+    "access:modes": Requirement(
+        ACCESS_MODES, "Three types; nothing said means that nobody but the owner may do anything."
+    ),
+    "access:variables": Requirement(ACCESS_MODES, "Variables fill in what the file leaves open, at the start alone."),
+    "access:off-is-told": Requirement(ACCESS_MODES, "`type: none` is warned of at the start and by the doctor."),
+    "access:mistakes": Requirement(
+        ACCESS_DIFFERS, "What is unreadable, undefined or malformed stops the start, with file, line and role."
+    ),
+    "access:capabilities": Requirement(
+        ACCESS_DIFFERS, "An answer about scopes names its type, and nothing asked for is no yes."
     ),
     "identity:sealed": Requirement(CALLERS, "Secrets of a configuration reach the tool and nothing else."),
     "identity:least-subjects": Requirement(CALLERS, "Each service's credentials work only where they are listed."),

@@ -1,6 +1,7 @@
 """A mesh with an agent whose scripted model calls the tool that it is asked for, and tells what came of it."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -23,10 +24,17 @@ def _calls_then_tells(asked: Question) -> Turn:
 
 
 @asynccontextmanager
-async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
+async def answering_mesh(
+    folder: Path, also: Mapping[str, Sequence[str]] | None = None, options: Sequence[str] = ()
+) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
     """Run it with the tools `echo`, `fail`, `sleep` and `guarded`, which needs a scope, and an agent `helper`.
 
     Beside it there is `plain`, an agent without a model.
+
+    Args:
+        folder: Where its files are written.
+        also: More agents like it, each with the scopes of its own that it asks of its callers.
+        options: More of `toolmesh up`.
     """
     toolset = write_toolset(
         folder / "tools",
@@ -39,12 +47,20 @@ async def answering_mesh(folder: Path) -> AsyncIterator[tuple[RunningMesh, Scrip
     )
     async with scripted_model(_calls_then_tells) as server:
         model = f"{{model: openai/small, api_base: '{server.openai_url}', api_key: {KEY}}}"
-        agent = folder / "helper.yaml"
+        agents = folder / "agents.yaml"
         names = "".join(
-            f"  - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
+            f"      - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
         )
-        agent.write_text(f"agent_name: helper\ninstruction: Help.\nmodel: {model}\ntools:\n{names}")
+        asked_of_callers = {"helper": ()} | dict(also or {})
+        agents.write_text(
+            "agents:\n"
+            + "".join(
+                f"  - name: {name}\n    instruction: Help.\n    model: {model}\n"
+                f"    required_scopes: {json.dumps(list(scopes))}\n    tools:\n{names}"
+                for name, scopes in asked_of_callers.items()
+            )
+        )
         plain = folder / "plain.yaml"
         plain.write_text("agent_name: plain\n")
-        async with running_mesh([toolset], options=("--agents", str(agent), "--agents", str(plain))) as mesh:
+        async with running_mesh([toolset], options=("--agents", str(agents), "--agents", str(plain), *options)) as mesh:
             yield mesh, server

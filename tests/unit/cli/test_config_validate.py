@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.access_files import USERS, write_access
 
 from toolmesh_cli.config_kinds import recognise
 from toolmesh_cli.config_validate import run_config_validate
@@ -30,6 +31,9 @@ MANIFEST = "version: 1\ntools:\n  greet: {executable: greet}\n"
         (MANIFEST, "manifest"),
         ("tools: {a: {}}\n", "manifest"),
         ("versoin: 1\ntools: {a: {}}\n", "manifest"),
+        ("authorization_service: {}\n", "authorization"),
+        ("roles: {a: {scopse: []}}\n", "roles"),
+        ("users: {}\n", "users"),
     ],
 )
 @pytest.mark.requirement("config:validated")
@@ -69,6 +73,21 @@ def test_sound_files_of_every_kind_are_ok(tmp_path: Path, capsys: pytest.Capture
     lines = capsys.readouterr().out.splitlines()
     kinds = ["worker", "executor", "agent", "manifest", "vessel", "vessel"]
     assert lines == [f"ok: {tmp_path / name} ({kind})" for name, kind in zip(files, kinds, strict=True)]
+
+
+@pytest.mark.requirement("access:mistakes")
+def test_files_of_authorization_are_checked_alone_and_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which roles users may have, only the file that names both knows."""
+    file = write_access(tmp_path, users=USERS.replace("[planner]", "[plannr]"))
+
+    assert run_config_validate([tmp_path / "roles.yaml", tmp_path / "users.yaml"], None) == 0
+    assert run_config_validate([file], None) == 2
+    told = capsys.readouterr().out.splitlines()
+    assert told[:2] == [f"ok: {tmp_path / 'roles.yaml'} (roles)", f"ok: {tmp_path / 'users.yaml'} (users)"]
+    assert told[2].startswith(f"{tmp_path / 'users.yaml'}:2: ")
+    assert "'plannr' is not defined; did you mean 'planner'?" in told[2]
 
 
 @pytest.mark.requirement("config:validated")

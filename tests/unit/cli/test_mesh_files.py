@@ -9,6 +9,7 @@ import pytest
 from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_broker.settings import ConnectionSettings
 from toolmesh_cli.child_environment import worker_environment
+from toolmesh_cli.mesh_authorization import AuthorizationSource
 from toolmesh_cli.mesh_files import client_profile, executor_config, worker_config, write_config
 from toolmesh_cli.mesh_options import MeshOptions
 from toolmesh_cli.mesh_state import MeshState, read_state, write_state
@@ -91,7 +92,8 @@ def test_the_executors_file_and_the_clients_profile_are_valid(tmp_path: Path) ->
 
 def test_the_state_is_read_back_and_its_absence_is_told(tmp_path: Path) -> None:
     """`toolmesh call --agent` finds the agent files of the running mesh."""
-    state = MeshState(pool="web", workers=2, agents=("/a.yaml",))
+    source = AuthorizationSource(file="/access.yaml", variables={"AUTHORIZATION_TYPE": "default_rbac"})
+    state = MeshState(pool="web", workers=2, agents=("/a.yaml",), authorization=source)
     write_state(tmp_path, state)
 
     assert read_state(tmp_path) == state

@@ -15,6 +15,9 @@ from typing import Any, Final
 import msgspec
 from pydantic import TypeAdapter
 
+from toolmesh_contracts.access.authorization_file import AuthorizationFile
+from toolmesh_contracts.access.role_file import RoleFile
+from toolmesh_contracts.access.user_file import UserFile
 from toolmesh_contracts.agent_config.agent import AgentListFile, SingleAgentFile
 from toolmesh_contracts.envelopes.examples import EXAMPLES
 from toolmesh_contracts.executor_config import ExecutorConfig
@@ -28,9 +31,12 @@ __all__ = ["CONFIG_FILES", "generated_files", "main"]
 CONFIG_FILES: Final[Mapping[str, tuple[Any, str]]] = MappingProxyType(
     {
         "agent-config/1": (AgentListFile | SingleAgentFile, "yaml"),
+        "authorization/1": (AuthorizationFile, "yaml"),
         "declared-tool/1": (DeclaredToolFile, "toml"),
         "executor-config/1": (ExecutorConfig, "yaml"),
+        "roles/1": (RoleFile, "yaml"),
         "tool-manifest/1": (ManifestFile, "yaml"),
+        "users/1": (UserFile, "yaml"),
         "vessel/1": (VesselFile, "toml"),
         "worker-config/1": (WorkerConfig, "yaml"),
     }

@@ -11,13 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MAX_SCOPE_CHARACTERS", "Scope", "ScopeSet", "ScopeSyntaxError", "glob_matches", "parse"]
+__all__ = ["EVERYTHING", "MAX_SCOPE_CHARACTERS", "Scope", "ScopeSet", "ScopeSyntaxError", "glob_matches", "parse"]
 
 MAX_SCOPE_CHARACTERS: Final = 256
 """Longest scope or grant."""
 
+EVERYTHING: Final = frozenset({"*", "*:*:*"})
+"""The grants that cover every scope."""
+
 _SEGMENTS: Final = 3
-_EVERYTHING: Final = frozenset({"*", "*:*:*"})
 _CHARACTERS = re.compile(r"[^\s\x00-\x1f\x7f]+")
 _NO_LITERAL = re.compile(r"[*:]*")
 
@@ -94,9 +96,9 @@ class ScopeSet:
     def __init__(self, granted: Iterable[object]) -> None:
         granted = tuple(granted)
         legible = [grant for grant in granted if isinstance(grant, str) and _is_legible(grant)]
-        useful = [grant for grant in legible if grant in _EVERYTHING or not _NO_LITERAL.fullmatch(grant)]
+        useful = [grant for grant in legible if grant in EVERYTHING or not _NO_LITERAL.fullmatch(grant)]
         self.ignored = tuple(str(grant)[:MAX_SCOPE_CHARACTERS] for grant in granted if grant not in useful)
-        self._everything = not _EVERYTHING.isdisjoint(useful)
+        self._everything = not EVERYTHING.isdisjoint(useful)
         self._exact = frozenset(useful)
         self._wide = tuple(scope for grant in useful if (scope := _three_parts(grant)) is not None)
         self._opaque_globs = tuple(grant for grant in useful if "*" in grant)

@@ -36,13 +36,16 @@ def validate(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="worker, executor, agent, manifest or vessel, where the content leaves it open.",
+            help="worker, executor, agent, manifest, vessel, authorization, roles or users, where the content "
+            "leaves it open.",
             metavar="KIND",
-            autocompletion=one_of("worker", "executor", "agent", "manifest", "vessel"),
+            autocompletion=one_of(
+                "worker", "executor", "agent", "manifest", "vessel", "authorization", "roles", "users"
+            ),
         ),
     ] = None,
 ) -> int:
-    """Check worker, executor, agent, manifest and vessel files, and say all that is wrong."""
+    """Check worker, executor, agent, manifest, vessel and authorization files, and say all that is wrong."""
     from toolmesh_cli.config_validate import run_config_validate
 
     return run_config_validate(files, kind)

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from toolmesh_contracts.access.authorization_file import AuthorizationFile
+from toolmesh_contracts.access.role_file import RoleFile
+from toolmesh_contracts.access.user_file import UserFile
 from toolmesh_contracts.agent_config.agent import AgentConfig, AgentListFile, SingleAgentFile
 from toolmesh_contracts.config_fields import ConfigModel
 from toolmesh_contracts.config_problems import ConfigError
@@ -15,12 +18,15 @@ from toolmesh_contracts.worker_config import WorkerConfig
 
 __all__ = ["KINDS", "recognise"]
 
-KINDS: Final = ("worker", "executor", "agent", "manifest", "vessel")
+KINDS: Final = ("worker", "executor", "agent", "manifest", "vessel", "authorization", "roles", "users")
 
 _TELLING: Final[Mapping[str, tuple[str, ...]]] = {
     "worker": ("toolsets", "worker_id", "reconcile_seconds", "discovery_seconds"),
     "executor": ("executor_id",),
     "agent": ("agent_name",),
+    "authorization": ("authorization_service",),
+    "roles": ("roles",),
+    "users": ("users",),
 }
 """Keys that only one kind has."""
 _MODELS: Final[Mapping[str, tuple[type[ConfigModel], ...]]] = {
@@ -29,6 +35,9 @@ _MODELS: Final[Mapping[str, tuple[type[ConfigModel], ...]]] = {
     "agent": (AgentListFile, SingleAgentFile, AgentConfig),
     "manifest": (ManifestFile,),
     "vessel": (VesselFile, DeclaredToolFile),
+    "authorization": (AuthorizationFile,),
+    "roles": (RoleFile,),
+    "users": (UserFile,),
 }
 _HINT: Final = f"say what it is: --kind {', '.join(KINDS)}"
 

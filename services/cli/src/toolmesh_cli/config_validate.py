@@ -8,6 +8,9 @@ from pathlib import Path
 from toolmesh_cli import exit_codes
 from toolmesh_cli.config_kinds import KINDS, recognise
 from toolmesh_cli.terminal import Colour, Terminal, visible
+from toolmesh_contracts.access.loading import load_authorization
+from toolmesh_contracts.access.role_file import load_roles
+from toolmesh_contracts.access.user_file import load_users
 from toolmesh_contracts.agent_config.loading import AgentFile, load_agent_file
 from toolmesh_contracts.config_problems import ConfigError, Problem
 from toolmesh_contracts.duplicate_tools import check_duplicate_tools
@@ -101,6 +104,12 @@ class _Check:
                 manifest = load_manifest(path)
                 self._manifests.append(manifest)
                 return manifest.problems
+            case "authorization":
+                load_authorization(path, os.environ)
+            case "roles":
+                load_roles(path)
+            case "users":
+                load_users(path, None)
             case _:
                 if path.name == _VESSEL_NAME:
                     return load_vessel(path.parent).problems

@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from toolmesh_cli import exit_codes
+from toolmesh_cli.access_app import access_app
 from toolmesh_cli.agent_app import agent_app
 from toolmesh_cli.broker_options import BrokerCredentials, BrokerNkey, BrokerUrl, Durability, Replicas
 from toolmesh_cli.command_running import run_command
@@ -67,6 +68,7 @@ app.add_typer(tool_app, name="tool")
 app.add_typer(config_app, name="config")
 app.add_typer(dead_app, name="dead")
 app.add_typer(tasks_app, name="tasks")
+app.add_typer(access_app, name="access")
 
 
 @app.callback(invoke_without_command=True)
@@ -99,6 +101,10 @@ def up(
         list[Path] | None,
         typer.Option(help="Agent file, or a folder of them. Repeatable.", metavar="FILE|FOLDER"),
     ] = None,
+    authorization: Annotated[
+        Path | None,
+        typer.Option(help="What users may do: a file with `authorization_service`.", metavar="FILE"),
+    ] = None,
     workers: Workers = 1,
     data: DataFolder = None,
     namespace: Annotated[str, typer.Option(help="Keeps meshes on one broker apart.", metavar="NAME")] = "default",
@@ -126,6 +132,7 @@ def up(
     options = MeshOptions.of_command_line(
         tools=tools or [],
         agents=agents or [],
+        authorization=authorization,
         workers=workers,
         data_folder=folder_of(data),
         namespace=namespace,

@@ -14,6 +14,7 @@ from toolmesh_broker.jetstream.layout import LayoutSettings
 from toolmesh_cli.agent_files import find_agent_files
 from toolmesh_cli.child_environment import executor_environment, worker_environment
 from toolmesh_cli.child_process import ChildProgram
+from toolmesh_cli.mesh_authorization import AuthorizationSource, authorization_source, read_source, tell_authorization
 from toolmesh_cli.mesh_broker import BrokerAccess, mesh_broker
 from toolmesh_cli.mesh_catalog import complete_listing
 from toolmesh_cli.mesh_files import (
@@ -79,6 +80,7 @@ class _Plan:
 
     options: MeshOptions
     agents: tuple[Path, ...]
+    authorization: AuthorizationSource | None
     told: frozenset[str]
 
     @property
@@ -116,6 +118,9 @@ async def running_mesh(options: MeshOptions, terminal: Terminal) -> AsyncIterato
 
 def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
     check_sandbox(options.sandbox)
+    authorization = authorization_source(options.authorization)
+    if authorization is not None:
+        tell_authorization(read_source(authorization), terminal)
     if weaker := _WEAKER.get(options.sandbox):
         terminal.warning(weaker)
     manifests = load_toolsets(options.tools)
@@ -129,7 +134,7 @@ def _plan(options: MeshOptions, terminal: Terminal) -> _Plan:
     if elsewhere:
         terminal.warning(f"not for pool {options.pool}, so not served: {', '.join(elsewhere)}")
     terminal.step("tools", f"{len(tools)} in {_counted(manifests, vessels)}")
-    return _Plan(options, find_agent_files(options.agents), frozenset(told))
+    return _Plan(options, find_agent_files(options.agents), authorization, frozenset(told))
 
 
 def _counted(manifests: Sequence[Manifest], vessels: Sequence[Vessel]) -> str:
@@ -218,4 +223,10 @@ async def _stop_all(parts: Sequence[KeptProcess], grace_s: float, terminal: Term
 def _state(plan: _Plan) -> MeshState:
     agents = tuple(str(path) for path in plan.agents)
     options = plan.options
-    return MeshState(pool=options.pool, workers=options.workers, agents=agents, replicas=options.replicas)
+    return MeshState(
+        pool=options.pool,
+        workers=options.workers,
+        agents=agents,
+        replicas=options.replicas,
+        authorization=plan.authorization,
+    )

@@ -10,6 +10,7 @@ import msgspec
 from toolmesh_broker.embedded.data_folder import DataFolder, is_locked
 from toolmesh_broker.jetstream.broker import JetStreamBroker
 from toolmesh_broker.jetstream.broker import connect as connect_to_broker
+from toolmesh_cli.caller_access import caller_of, check_claims
 from toolmesh_client.client import Client
 from toolmesh_client.connect import client_over
 from toolmesh_client.profile import (
@@ -22,9 +23,6 @@ from toolmesh_client.profile import (
 )
 from toolmesh_client.tokens import TokenSource
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_identity.claims import Claims
-from toolmesh_identity.development import ISSUER_NAME
-from toolmesh_identity.errors import TokenInvalidError
 
 __all__ = ["MeshConnection", "connect_to_mesh", "development_tokens_of", "folder_of", "running_profile"]
 
@@ -48,15 +46,18 @@ def folder_of(given: Path | None) -> Path:
 async def connect_to_mesh(
     folder: Path | None, *, user: str | None = None, scopes: Sequence[str] | None = None
 ) -> AsyncIterator[MeshConnection]:
-    """Connect to the running mesh as its owner, or as `user`, or with other scopes.
+    """Connect to the running mesh as its owner, or with other scopes, or as `user` with the scopes of their roles.
+
+    A user's scopes are narrowed by `scopes`, never widened.
 
     Raises:
-        ToolmeshError: no mesh runs here, it can't be reached, or it lets nobody choose who to be.
+        ToolmeshError: no mesh runs here, it can't be reached, it lets nobody choose who to be, or the user may do
+            nothing.
     """
     place = folder_of(folder)
     profile = running_profile(place)
     if user is not None or scopes is not None:
-        profile = _speak_as(profile, user, scopes)
+        profile = _speak_as(profile, place, user, scopes)
     settings = settings_from(profile)
     async with connect_to_broker(settings.connection) as broker, client_over(broker, settings) as client:
         yield MeshConnection(client, broker, profile, settings.tokens)
@@ -93,27 +94,13 @@ def running_profile(folder: Path) -> ClientProfile:
     return profile
 
 
-def _speak_as(profile: ClientProfile, user: str | None, scopes: Sequence[str] | None) -> ClientProfile:
+def _speak_as(profile: ClientProfile, folder: Path, user: str | None, scopes: Sequence[str] | None) -> ClientProfile:
     tokens = development_tokens_of(profile, "--user or --scope")
-    _check_claims("--user", profile.namespace, user=user)
-    _check_claims("--scope", profile.namespace, scopes=scopes)
-    tokens = msgspec.structs.replace(
-        tokens,
-        subject=tokens.subject if user is None else user,
-        scopes=tokens.scopes if scopes is None else tuple(scopes),
-    )
+    check_claims("--user", profile.namespace, user=user)
+    check_claims("--scope", profile.namespace, scopes=scopes)
+    if user is not None:
+        subject, granted = caller_of(folder, user, scopes)
+    else:
+        subject, granted = tokens.subject, tokens.scopes if scopes is None else tuple(scopes)
+    tokens = msgspec.structs.replace(tokens, subject=subject, scopes=granted)
     return msgspec.structs.replace(profile, tokens=tokens)
-
-
-def _check_claims(option: str, namespace: str, *, user: str | None = None, scopes: Sequence[str] | None = None) -> None:
-    """Refuse what can't be in a token before one is asked for, when it would look like a problem of signing in."""
-    try:
-        Claims.new(
-            "somebody" if user is None else user, tuple(scopes or ()), audience=namespace, issuer=ISSUER_NAME, now=0
-        )
-    except TokenInvalidError as error:
-        raise ToolmeshError(
-            f"{option} can't be used: {error.message}",
-            code=ErrorCode.INVALID_REQUEST,
-            hint="give 1 to 512 printable characters that name somebody or something",
-        ) from error

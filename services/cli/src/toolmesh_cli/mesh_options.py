@@ -33,6 +33,7 @@ class MeshOptions:
     Attributes:
         tools: Toolset folders, manifests, or folders of toolset folders.
         agents: Agent files, or folders of them.
+        authorization: The file that says what users may do.
         workers: How many worker processes.
         data_folder: Keys, state and logs; made private.
         namespace: Keeps meshes on one broker apart.
@@ -47,6 +48,7 @@ class MeshOptions:
     tools: tuple[Path, ...]
     data_folder: Path
     agents: tuple[Path, ...] = ()
+    authorization: Path | None = None
     workers: int = 1
     namespace: str = "default"
     pool: str = "default"
@@ -71,6 +73,7 @@ class MeshOptions:
         broker_nkey: Path | None,
         sandbox: str,
         allow_unsandboxed: bool,
+        authorization: Path | None = None,
         durability: str | None = None,
         replicas: int | None = None,
     ) -> "MeshOptions":
@@ -89,6 +92,7 @@ class MeshOptions:
         return cls(
             tools=tuple(tools),
             agents=tuple(agents),
+            authorization=authorization,
             workers=workers,
             data_folder=data_folder.absolute(),
             namespace=validate_namespace(namespace),

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from toolmesh_cli.mesh_authorization import AuthorizationSource
 from toolmesh_client.private_file import replace_private_file
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
@@ -22,6 +23,8 @@ class MeshState(msgspec.Struct, frozen=True, kw_only=True):
     """Agent files."""
     replicas: int = 1
     """On how many servers of a cluster its streams are meant to be."""
+    authorization: AuthorizationSource | None = None
+    """Where it stands what users may do; None: nowhere."""
 
 
 def write_state(data_folder: Path, state: MeshState) -> None:

@@ -63,11 +63,15 @@ Scopes = Annotated[
     list[str] | None,
     typer.Option(
         "--scope",
-        help="Call with exactly these scopes instead of all that the mesh's owner has. Repeatable.",
+        help="Call with exactly these scopes instead of all that the mesh's owner has; with --user, with these "
+        "of the user's scopes. Repeatable.",
         metavar="SCOPE",
     ),
 ]
-CallingUser = Annotated[str | None, typer.Option("--user", help="Call on behalf of this user.", metavar="USER")]
+CallingUser = Annotated[
+    str | None,
+    typer.Option("--user", help="Call on behalf of this user, with the scopes of their roles.", metavar="USER"),
+]
 SaveArtifacts = Annotated[
     Path | None,
     typer.Option("--save-artifacts", help="Save the files that the tool made here.", metavar="FOLDER"),

@@ -6,13 +6,15 @@ from pathlib import Path
 from toolmesh_broker.embedded.data_folder import DataFolder, is_locked
 from toolmesh_cli.doctor.broker import check_broker
 from toolmesh_cli.doctor.finding import Finding, ok, problem, skipped, warning
+from toolmesh_cli.mesh_authorization import NO_AUTHORIZATION, AuthorizationSource, counted, read_source
 from toolmesh_cli.mesh_connection import connect_to_mesh
 from toolmesh_cli.mesh_listing import MeshListing, describe_problem, read_listing
 from toolmesh_cli.mesh_state import read_state
 from toolmesh_client.profile import PROFILE_NAME, read_profile
+from toolmesh_contracts.access.authorization import AuthorizationType
 from toolmesh_contracts.errors import ToolmeshError
 
-__all__ = ["check_mesh", "listing_findings"]
+__all__ = ["authorization_finding", "check_mesh", "listing_findings"]
 
 _UP = "start it with `toolmesh up --tools FOLDER`"
 
@@ -30,7 +32,10 @@ async def check_mesh(folder: Path) -> list[Finding]:
         profile, state = read_profile(folder / PROFILE_NAME), read_state(folder)
     except ToolmeshError as error:
         return [problem("mesh", error.message, error.hint)]
-    findings = [ok("mesh", f"runs in {folder}, namespace {profile.namespace}")]
+    findings = [
+        ok("mesh", f"runs in {folder}, namespace {profile.namespace}"),
+        authorization_finding(state.authorization),
+    ]
     findings += await check_broker(folder, profile, state)
     if findings[-1].check == "broker":
         return findings  # it does not answer; it is asked for everything below
@@ -40,6 +45,25 @@ async def check_mesh(folder: Path) -> list[Finding]:
     except ToolmeshError as error:
         return [*findings, problem("catalog", error.message, error.hint)]
     return [*findings, *listing_findings(listing, state.workers)]
+
+
+def authorization_finding(source: AuthorizationSource | None) -> Finding:
+    """Judge what a mesh lets others do than its owner."""
+    check = "authorization"
+    if source is None:
+        return skipped(check, "there are no roles and users: only the mesh's owner may call anything")
+    try:
+        authorization = read_source(source)
+    except ToolmeshError as error:
+        return problem(check, error.message, "correct it; until then nobody but the mesh's owner may call anything")
+    match authorization.type:
+        case AuthorizationType.NONE:
+            return warning(check, NO_AUTHORIZATION, "set `type: default_rbac`, with roles and users")
+        case AuthorizationType.DENY_ALL:
+            cure = "set `type: default_rbac`, with roles and users, if that is not what you want"
+            return warning(check, "nobody but the mesh's owner may call anything (`deny_all`)", cure)
+        case AuthorizationType.DEFAULT_RBAC:
+            return ok(check, counted(authorization))
 
 
 def listing_findings(listing: MeshListing, workers: int) -> Iterator[Finding]:
