@@ -1,0 +1,55 @@
+"""Finds embeds in a text: `«type:expression»` or `«type:expression | format»`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Embed", "open_tail", "replace_embeds"]
+
+_NAME: Final = "[A-Za-z0-9_]"
+_LONGEST_NAME: Final = 64
+_LONGEST_EXPRESSION: Final = 4000
+# No guillemet inside: texts are read once, from left to right, and an embed never holds another one.
+_INSIDE: Final = rf"[^«»\n]{{0,{_LONGEST_EXPRESSION}}}"
+_EMBED: Final = re.compile(rf"«({_NAME}{{1,{_LONGEST_NAME}}}):({_INSIDE})»")
+_OPEN: Final = re.compile(rf"«(?:{_NAME}{{0,{_LONGEST_NAME}}}|{_NAME}{{1,{_LONGEST_NAME}}}:{_INSIDE})")
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """One embed.
+
+    Attributes:
+        type: What kind of thing it stands for.
+        expression: What stands behind the colon, a format included.
+    """
+
+    type: str
+    expression: str
+
+    def split_format(self) -> tuple[str, str]:
+        """Return the expression before the first `|`, and the format behind it; empty without one."""
+        expression, _, form = self.expression.partition("|")
+        return expression.strip(), form.strip()
+
+
+def replace_embeds(text: str, value_of: Callable[[Embed], str | None]) -> str:
+    """Return a text with its embeds replaced, each once: what is put in is not read again.
+
+    Args:
+        text: Any text; what is not an embed stays byte for byte.
+        value_of: Returns what an embed stands for; None leaves it as it is.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        found = value_of(Embed(match[1], match[2]))
+        return match[0] if found is None else found
+
+    return _EMBED.sub(value, text)
+
+
+def open_tail(text: str) -> int:
+    """Return where an embed begins that the end of the text may have cut; the text's length if none does."""
+    start = text.rfind("«")
+    return start if start >= 0 and _OPEN.fullmatch(text, start) else len(text)
