@@ -149,6 +149,64 @@ tools:
         assert str(tmp_path / "agent.yaml") in problem.source
 
 
+@pytest.mark.parametrize("form", ["agent_name: a\n{}", "agents: [{{name: a, {}}}]"])
+def test_a_group_that_a_file_asks_for_by_its_key_is_told_once(tmp_path: Path, form: str) -> None:
+    """The keys are on by default, and an agent that names neither, or opts out, lacks nothing that it asked for."""
+
+    def told(settings: str) -> list[tuple[str, ErrorCode]]:
+        return [(problem.tool, problem.code) for problem in registry_of(tmp_path, form.format(settings)).problems]
+
+    artifacts, data = (
+        ("a/artifact_management", ErrorCode.TOOL_NOT_AVAILABLE),
+        (
+            "a/data_analysis",
+            ErrorCode.TOOL_NOT_AVAILABLE,
+        ),
+    )
+    group = "tools: [{tool_type: builtin-group, group_name: data_analysis}]"
+    assert told("tools: []") == []
+    assert told("auto_inject_artifact_tools: false") == []
+    assert told("auto_inject_artifact_tools: true") == [artifacts]
+    assert told("auto_inject_data_analysis_tools: true") == [data]
+    assert told(group) == [data]
+    assert told("auto_inject_data_analysis_tools: true" + (", " if "agents" in form else "\n") + group) == [data]
+
+
+def test_defaults_of_file_and_agent_lie_under_every_entry(tmp_path: Path) -> None:
+    """Key by key, the nearest wins; a mapping is replaced as a whole, and an empty one counts as one."""
+    text = """
+tool_defaults: {region: file, shared: file, nested: {a: 1, b: 2}}
+agents:
+  - name: a
+    tool_defaults: {region: agent, own: agent}
+    tools:
+      - {tool_type: builtin, tool_name: plain}
+      - {tool_type: builtin, tool_name: set, tool_config: {region: entry, nested: {a: 3}}}
+      - {tool_type: builtin, tool_name: emptied, tool_config: {nested: {}, shared: null}}
+"""
+    tools = registry_of(tmp_path, text).tools
+    below = {"region": "agent", "shared": "file", "nested": {"a": 1, "b": 2}, "own": "agent"}
+    assert tools["plain"].config == below
+    assert tools["set"].config == below | {"region": "entry", "nested": {"a": 3}}
+    assert tools["emptied"].config == below | {"nested": {}, "shared": None}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("auto_inject_artefact_tools: true", "auto_inject_artifact_tools"),
+        ("enable_embeds_resolution: false", "enable_embed_resolution"),
+        ("tool_default: {}", "tool_defaults"),
+    ],
+)
+def test_a_misspelt_key_of_the_registry_names_the_nearest(tmp_path: Path, wrong: str, right: str) -> None:
+    """With its line."""
+    (tmp_path / "agent.yaml").write_text(f"agent_name: a\n{wrong}\n")
+    (problem,) = load_agents([tmp_path / "agent.yaml"], "demo", {}).problems
+    assert problem.place.endswith("agent.yaml:2")
+    assert f"did you mean {right!r}?" in str(problem)
+
+
 def test_a_broken_entry_leaves_the_others(tmp_path: Path) -> None:
     """One failed toolset never stops an agent, and is never silent."""
     text = """

@@ -41,8 +41,13 @@ class Problem:
     allowed: str = ""
     suggestion: str = ""
 
+    @property
+    def place(self) -> str:
+        """The file, with the line if there is one."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        where = self.place
         parts = [f"{where}: {format_path(self.path)}: {self.message}" if self.path else f"{where}: {self.message}"]
         if self.found:
             parts.append(f"found {self.found}")

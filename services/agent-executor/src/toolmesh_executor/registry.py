@@ -25,6 +25,10 @@ _KIND_NAMES: Final[Mapping[str, str]] = {
     "mcp": "the MCP server",
     "openapi": "the OpenAPI toolset",
 }
+_INJECTED_GROUPS: Final[Mapping[str, str]] = {
+    "auto_inject_artifact_tools": "artifact_management",
+    "auto_inject_data_analysis_tools": "data_analysis",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +175,26 @@ def _agent_tools(source: AgentSource) -> AgentTools:
             problems.append(_problem(config.name, tool.place, tool.exposed_name, message))
         else:
             tools[tool.exposed_name] = tool
+    problems += _missing_groups(source)
     return AgentTools(config.name, config.required_scopes, tools, tuple(problems))
+
+
+def _missing_groups(source: AgentSource) -> list[ToolProblem]:
+    """Return a problem for each group that the file asks for by its key; by default nobody has asked for it."""
+    config = source.agent.config
+    listed = {entry.group_name for entry in config.tools if isinstance(entry, BuiltinGroupEntry)}
+    return [
+        _problem(
+            config.name,
+            str(source.path),
+            group,
+            f"`{key}: true` asks for {_KIND_NAMES['builtin-group']} {group!r}, which is not available yet; "
+            "the agent runs without it",
+            code=ErrorCode.TOOL_NOT_AVAILABLE,
+        )
+        for key, group in _INJECTED_GROUPS.items()
+        if key in config.model_fields_set and getattr(config, key) and group not in listed
+    ]
 
 
 def _remote_tool(source: AgentSource, loaded: LoadedTool) -> RemoteTool | None:
