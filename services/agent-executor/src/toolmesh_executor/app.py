@@ -22,8 +22,9 @@ from toolmesh_client.settings import ClientSettings
 from toolmesh_contracts.agent_config.agent import AgentConfig
 from toolmesh_contracts.envelopes.catalog import Heartbeat
 from toolmesh_contracts.executor_config import ExecutorConfig
-from toolmesh_executor.agent_files import LoadedAgents, load_agents
+from toolmesh_executor.agent_files import AgentFiles
 from toolmesh_executor.agent_loops import AgentLoops
+from toolmesh_executor.agent_reload import AgentReload
 from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
 from toolmesh_executor.mesh_agents import summary_of, watched_agents
 from toolmesh_executor.metrics import ExecutorMetrics
@@ -33,8 +34,9 @@ from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.endpoints import Endpoints
 from toolmesh_executor.models.tool_models import ToolModels
 from toolmesh_executor.problems import ProblemBoard
-from toolmesh_executor.registry import AgentTools, build_registry
-from toolmesh_executor.tasks.running import running_tasks
+from toolmesh_executor.registry import AgentTools
+from toolmesh_executor.running_agents import ReadAgents, RunningAgents, read_agents
+from toolmesh_executor.tasks.running import TaskRunner, running_tasks
 from toolmesh_identity.keys import SealingPublicKey, SigningKey, VerifyingKeys
 from toolmesh_telemetry.health_checks import CheckResult
 from toolmesh_telemetry.health_server import serve_health
@@ -104,25 +106,24 @@ async def running_executor(
         namespace=config.namespace,
         issuer=config.keys.issuer_name,
     )
-    loaded = load_agents([folder / path for path in config.agents], config.namespace, environment)
-    agents = build_registry(loaded.agents.values())
-    _tell_problems(loaded)
-    redactor.add(*(text for tools in agents.values() for tool in tools.tools.values() for text in tool.secret_texts()))
-    choice = ModelChoice.of_agents(
-        loaded.agents.values(), config.models.default or environment.get(DEFAULT_VARIABLE, "")
-    )
+    files = AgentFiles([folder / path for path in config.agents], config.namespace, environment)
+    reload = AgentReload(files)
+    read = read_agents(files.load())
     endpoints = Endpoints(config.models.providers, environment)
-    redactor.add(*choice.secrets(), *endpoints.secrets())
+    redactor.add(*read.secrets(), *endpoints.secrets())
+    running_agents = RunningAgents(read)
+    agents = running_agents.tools
+    _tell_problems(read)
+    choice = ModelChoice(running_agents.models, config.models.default or environment.get(DEFAULT_VARIABLE, ""))
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(connect(settings.connection))
         client = await stack.enter_async_context(client_over(broker, settings))
-        board = ProblemBoard(loaded, agents, client)
+        board = ProblemBoard(running_agents, client)
         metrics = ExecutorMetrics(agents, client, board)
         group = await stack.enter_async_context(task_scope())
         watching = group.create_task(board.watch())
         stack.callback(watching.cancel)
         models = await stack.enter_async_context(ModelClient.open())
-        configs = {name: source.agent.config for name, source in loaded.agents.items()}
         tool_models = ToolModels(
             verifier=_call_verifier(config, folder, settings, verifier.keys),
             choice=choice,
@@ -133,7 +134,7 @@ async def running_executor(
         )
         await stack.enter_async_context(tool_models.answering(broker, config.keys.sealing))
         await stack.enter_async_context(
-            beating(broker, _heartbeat(config, agents, client, board, choice.default, configs))
+            beating(broker, _heartbeat(config, agents, client, board, choice.default, running_agents.configs))
         )
         checks = {"broker": _broker_check(broker), "agents": _agents_check(agents, board)}
         health = await stack.enter_async_context(
@@ -141,10 +142,12 @@ async def running_executor(
         )
         dispatcher = Dispatcher(agents, client, verifier, metrics.ended)
         mesh = await stack.enter_async_context(watched_agents(broker))
-        loops = AgentLoops(configs, choice, endpoints, models, dispatcher, mesh, broker)
+        loops = AgentLoops(running_agents.configs, choice, endpoints, models, dispatcher, mesh, broker)
         running = running_tasks(broker, loops, verifier, config.executor_id, config.tasks.parallel)
         tasks = await stack.enter_async_context(running)
         metrics.running_tasks(lambda: tasks.running)
+        following = group.create_task(reload.follow(_reloading(running_agents, board, tasks, redactor)))
+        stack.callback(following.cancel)
         _log.info("ready", health_port=health.port, executor=config.executor_id, agents=sorted(agents))
         yield Executor(agents, dispatcher, client, board, health.port)
 
@@ -177,8 +180,21 @@ async def _no_token() -> NoReturn:
     raise CallNotSignedInError("an executor calls nothing without a caller's token")
 
 
-def _tell_problems(loaded: LoadedAgents) -> None:
-    for problem in loaded.problems:
+def _reloading(
+    agents: RunningAgents, board: ProblemBoard, tasks: TaskRunner, redactor: Redactor
+) -> Callable[[ReadAgents], None]:
+    def take(read: ReadAgents) -> None:
+        redactor.add(*read.secrets())
+        agents.replace(read)
+        tasks.serve(agents.configs)
+        _log.info("agents read again", agents=sorted(agents.tools))
+        board.tell()
+
+    return take
+
+
+def _tell_problems(read: ReadAgents) -> None:
+    for problem in read.problems:
         _log.warning("agent left out", problem=str(problem))
 
 
@@ -191,7 +207,6 @@ def _heartbeat(
     configs: Mapping[str, AgentConfig],
 ) -> Callable[[], Heartbeat]:
     started_ms = time.time_ns() // 1_000_000
-    summaries = tuple(summary_of(one) for one in configs.values())
 
     def beat() -> Heartbeat:
         return Heartbeat(
@@ -202,7 +217,7 @@ def _heartbeat(
             running=client.open_calls,
             tools=sum(len(tools.tools) for tools in agents.values()),
             problems=board.problems[:_MAX_PROBLEMS],
-            agents=summaries,
+            agents=tuple(summary_of(one) for one in configs.values()),
             model=model,
         )
 

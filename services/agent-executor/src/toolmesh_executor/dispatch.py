@@ -178,6 +178,8 @@ class Dispatcher:
         `turn` names the agent's turn, for which declared tools keep their workspace; `requeued_from` the dead letter
         that is called again; `watch` is given by an agent's task.
         """
+        # Whether it is counted: a call may outlast the agent's file.
+        known = agent in self._agents and exposed_name in self._agents[agent].tools
         with bound(child(traceparent)) as trace:
             try:
                 tool, entry = self._authorised(agent, exposed_name, token)
@@ -210,7 +212,7 @@ class Dispatcher:
                 )
             except ToolmeshError as error:
                 result = _error_result(exposed_name, error)
-        if self._ended is not None and agent in self._agents and exposed_name in self._agents[agent].tools:
+        if self._ended is not None and known:
             self._ended(agent, exposed_name, result.outcome)
         return result
 

@@ -26,7 +26,7 @@ class ExecutorMetrics:
         self._model_tokens = metrics.counter(
             "model_tokens", "Tokens that tools' questions took", ("agent", "direction")
         )
-        metrics.gauge("agents", "Agents that run").set(len(agents))
+        metrics.gauge("agents", "Agents that run").set_function(lambda: len(agents))
         self._running_tasks = metrics.gauge("running_tasks", "Tasks that run now")
         metrics.gauge("open_calls", "Tool calls without a result yet").set_function(lambda: client.open_calls)
         metrics.gauge("problems", "What the agents have to do without").set_function(lambda: len(board.problems))

@@ -13,9 +13,10 @@ from toolmesh_contracts.document import read_text
 from toolmesh_contracts.tool_places import VESSEL_NAME
 from toolmesh_contracts.vessel import load_vessel
 
-__all__ = ["load_vessel_agent"]
+__all__ = ["PROMPT_NAME", "load_vessel_agent"]
 
-_PROMPT_NAME: Final = "prompt.md"
+PROMPT_NAME: Final = "prompt.md"
+"""The file of an agent folder that holds its instruction."""
 _MAX_DESCRIPTION: Final = 200
 _MAX_PROMPT_BYTES: Final = 256 * 1024
 
@@ -29,7 +30,7 @@ def load_vessel_agent(folder: Path) -> AgentFile:
         ConfigError: `vessel.toml` or `prompt.md` can't be used, or the folder's name is no name for an agent.
     """
     vessel = load_vessel(folder)
-    prompt = folder / _PROMPT_NAME
+    prompt = folder / PROMPT_NAME
     instruction = read_text(prompt, _MAX_PROMPT_BYTES) if prompt.exists() or prompt.is_symlink() else ""
     path = folder / VESSEL_NAME
     entries = [BuiltinEntry(tool_type="builtin", tool_name=name) for name in vessel.tools]

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -42,21 +42,36 @@ class TaskRunner:
         self._most = most
         self._running: dict[str, set[asyncio.Task[Settled]]] = {}
         self._count = 0
+        self._agents = sorted(loops.configs)
+        self._changed = asyncio.Event()
 
     @property
     def running(self) -> int:
         """How many tasks run now."""
         return self._count
 
-    async def pull(self, agents: Sequence[str]) -> None:
-        """Take tasks of these agents for ever; what runs when this is cancelled goes to another executor."""
-        async with (
-            self._broker.tasks().consume(agents, lambda: self._most - self._count) as intake,
-            task_scope() as group,
-        ):
+    def serve(self, agents: Iterable[str]) -> None:
+        """Take tasks of these agents, and of no others, from now on; those that run go on."""
+        wanted = sorted(agents)
+        if wanted != self._agents:
+            self._agents = wanted
+            self._changed.set()
+
+    async def pull(self) -> None:
+        """Take tasks for ever; what runs when this is cancelled goes to another executor."""
+        async with task_scope() as running:
+            while True:
+                self._changed.clear()
+                pulling = running.create_task(self._pull(self._agents, running))
+                await self._changed.wait()
+                pulling.cancel()
+                await asyncio.wait({pulling})
+
+    async def _pull(self, agents: Sequence[str], running: asyncio.TaskGroup) -> None:
+        async with self._broker.tasks().consume(agents, lambda: self._most - self._count) as intake:
             async for delivery in intake:
                 self._count += 1
-                group.create_task(self._hold(delivery, intake.wake))
+                running.create_task(self._hold(delivery, intake.wake))
 
     async def stop(self, message: Message) -> None:
         """Hear that a task has ended by another's hand."""
@@ -169,7 +184,7 @@ async def running_tasks(
     """
     runner = TaskRunner(broker, loops, verifier, executor, most)
     async with broker.subscribe(broker.subjects.stops(), runner.stop), task_scope() as group:
-        pulling = group.create_task(runner.pull(sorted(loops.configs)))
+        pulling = group.create_task(runner.pull())
         try:
             yield runner
         finally:
