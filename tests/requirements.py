@@ -45,10 +45,16 @@ TURNS = "docs/declared-tools.md: Turns"
 SERVICES = "docs/declared-tools.md: Services"
 DEAD_LETTERS = "docs/operating.md: Dead letters"
 TURN = "docs/operating.md: Whose turn it is"
+CHANGING = "docs/agent-files.md: Changing a file"
+EMBEDS = "docs/agent-files.md: Embeds"
 OPERATING = "docs/operating.md"
 README = "README.md"
 
 REQUIREMENTS = {
+    "agents:reload": Requirement(
+        CHANGING, "Agents follow their files; a broken file's agents stay as they were, and it is told until mended."
+    ),
+    "embeds:arguments": Requirement(EMBEDS, "Embeds in a tool call's arguments are replaced once, results never."),
     "demo:forecast": Requirement(
         README, "The demo prints the forecast of the example tools and ends with one plain line."
     ),

@@ -8,11 +8,14 @@ from toolmesh_broker.jetstream.broker import JetStreamBroker
 from toolmesh_contracts.agent_config.agent import AgentConfig
 from toolmesh_contracts.envelopes.catalog import AgentSummary
 from toolmesh_executor.dispatch import Dispatcher
+from toolmesh_executor.embeds.early import EarlyEmbeds
 from toolmesh_executor.loop.decisions import LoopLimits
+from toolmesh_executor.loop.embedding_toolbox import EmbeddingToolbox, raw_arguments_of
 from toolmesh_executor.loop.joined_toolbox import JoinedToolbox
 from toolmesh_executor.loop.records import TaskFailed
 from toolmesh_executor.loop.remote_toolbox import RemoteToolbox
 from toolmesh_executor.loop.runner import LoopSettings
+from toolmesh_executor.loop.toolbox import Toolbox
 from toolmesh_executor.models.choice import ModelChoice
 from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.endpoints import Endpoint, Endpoints
@@ -36,7 +39,7 @@ class AgentLoop:
         settings: What its file says.
     """
 
-    toolbox: JoinedToolbox
+    toolbox: Toolbox
     settings: LoopSettings
     _endpoint: Endpoint
     _models: ModelClient
@@ -80,8 +83,8 @@ class AgentLoops:
             ModelNotConfiguredError: its model can't be asked.
             DispatchError: this caller may not call the agent.
         """
-        config = self.configs[task.agent]
         self.dispatcher.scopes(task.agent, task.token)
+        config = self.configs[task.agent]
         endpoint = self.endpoints.of(self.choice.choose(task.agent, ""))
         remote = RemoteToolbox(
             dispatcher=self.dispatcher,
@@ -92,7 +95,10 @@ class AgentLoops:
             shape_depth=config.schema_inference_depth,
             deadline_ms=task.deadline_ms,
         )
-        toolbox = JoinedToolbox((remote, self._peers(config, task)))
+        toolbox: Toolbox = JoinedToolbox((remote, self._peers(config, task)))
+        if config.enable_embed_resolution:
+            raw = raw_arguments_of(self.dispatcher, task.agent, task.token)
+            toolbox = EmbeddingToolbox(toolbox, EarlyEmbeds(), raw)
         limits = LoopLimits(max_turns=config.max_llm_calls_per_task, continues=config.enable_auto_continuation)
         settings = LoopSettings(
             model=endpoint.name,

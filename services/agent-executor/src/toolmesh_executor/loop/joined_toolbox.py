@@ -35,6 +35,17 @@ class JoinedToolbox:
         for part in self._parts:
             await part.ready(name)
 
+    def problems(self) -> tuple[str, ...]:
+        """Return a text for each tool that one of the same name hides."""
+        seen: set[str] = set()
+        hidden: list[str] = []
+        for name in (view.offered.name for part in self._parts for view in part.tools()):
+            (hidden.append if name in seen else seen.add)(name)
+        return tuple(
+            f"there are two tools {name!r}; the first is used: rename the other, or give its toolset a prefix"
+            for name in hidden
+        )
+
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return what a person must agree to before a call; None if nobody has to."""
         return self._part_of(name).approval(name, arguments)

@@ -5,7 +5,6 @@ import time
 from typing import Final
 
 from toolmesh_client.supervisor import PublishedCall
-from toolmesh_contracts.config_problems import nearest
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.loop.failing_tools import broken_tools
@@ -22,6 +21,7 @@ from toolmesh_executor.loop.records import (
 )
 from toolmesh_executor.loop.task_state import TaskState
 from toolmesh_executor.loop.toolbox import ApprovalNeeded, NoResultYet, Toolbox, ToolOutcome
+from toolmesh_executor.loop.unknown_tool import unknown_tool
 
 __all__ = ["ToolCall"]
 
@@ -125,9 +125,7 @@ class ToolCall:
         except ToolmeshError as error:
             return _refusal(error.code, error.message)
         if request.name not in names:
-            near = nearest(request.name, names)
-            hint = f"did you mean {near!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"
-            return _refusal(ErrorCode.TOOL_NOT_FOUND, f"there is no tool {request.name!r}; {hint}")
+            return unknown_tool(request.name, names)
         try:
             parsed = json.loads(request.arguments or "{}")
         except (ValueError, RecursionError) as error:
