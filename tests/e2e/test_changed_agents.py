@@ -27,7 +27,7 @@ async def logged(mesh: RunningMesh, event: str, times: int = 1) -> None:
 async def test_agents_follow_their_file(tmp_path: Path) -> None:
     """The next task sees the new tools, or the last good ones; doctor and health tell of a fault until it is mended."""
     async with answering_mesh(tmp_path) as (mesh, server):
-        file = tmp_path / "helper.yaml"
+        file = tmp_path / "agents.yaml"
         first = file.read_text()
 
         async def ask(agent: str = "helper") -> Finished:
@@ -43,7 +43,7 @@ async def test_agents_follow_their_file(tmp_path: Path) -> None:
 
         assert "you said hi" in (await ask()).stdout
         assert shown() == ["echo", "fail", "sleep", "guarded"]
-        file.write_text(first.replace("  - {tool_type: builtin, tool_name: fail}\n", ""))
+        file.write_text(first.replace("      - {tool_type: builtin, tool_name: fail}\n", ""))
         await logged(mesh, "agents read again")
         assert "you said hi" in (await ask()).stdout
         assert shown() == ["echo", "sleep", "guarded"]
@@ -59,7 +59,7 @@ async def test_agents_follow_their_file(tmp_path: Path) -> None:
 
         await eventually(told, 40)
 
-        file.write_text(first.replace("agent_name: helper", "agent_name: friend"))
+        file.write_text(first.replace("name: helper", "name: friend"))
         await logged(mesh, "problem mended")
         assert str(file) not in await ready()
 
@@ -76,9 +76,9 @@ async def test_agents_follow_their_file(tmp_path: Path) -> None:
 async def test_embeds_in_arguments_are_replaced_unless_the_file_says_no(tmp_path: Path) -> None:
     """What the tool answers is shown to the model as it is."""
     async with answering_mesh(tmp_path) as (mesh, _):
-        file = tmp_path / "helper.yaml"
+        file = tmp_path / "agents.yaml"
         on = await mesh.toolmesh("ask", "helper", 'echo {"text": "«math:6*7» «artifact_content:a.md»"}')
-        file.write_text("enable_embed_resolution: false\n" + file.read_text())
+        file.write_text(file.read_text().replace("instruction: Help.", "enable_embed_resolution: false"))
         await logged(mesh, "agents read again")
         off = await mesh.toolmesh("ask", "helper", 'echo {"text": "«math:6*7»"}')
     assert "you said 42 «artifact_content:a.md»" in on.stdout

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Embed", "open_tail", "replace_embeds"]
+__all__ = ["Embed", "replace_embeds"]
 
 _NAME: Final = "[A-Za-z0-9_]"
 _LONGEST_NAME: Final = 64
@@ -13,7 +13,6 @@ _LONGEST_EXPRESSION: Final = 4000
 # No guillemet inside: texts are read once, from left to right, and an embed never holds another one.
 _INSIDE: Final = rf"[^«»\n]{{0,{_LONGEST_EXPRESSION}}}"
 _EMBED: Final = re.compile(rf"«({_NAME}{{1,{_LONGEST_NAME}}}):({_INSIDE})»")
-_OPEN: Final = re.compile(rf"«(?:{_NAME}{{0,{_LONGEST_NAME}}}|{_NAME}{{1,{_LONGEST_NAME}}}:{_INSIDE})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,3 @@ def replace_embeds(text: str, value_of: Callable[[Embed], str | None]) -> str:
         return match[0] if found is None else found
 
     return _EMBED.sub(value, text)
-
-
-def open_tail(text: str) -> int:
-    """Return where an embed begins that the end of the text may have cut; the text's length if none does."""
-    start = text.rfind("«")
-    return start if start >= 0 and _OPEN.fullmatch(text, start) else len(text)
