@@ -164,6 +164,9 @@ REQUIREMENTS = {
     "loop:parallel": Requirement(ASKING, "Calls of one turn run at once, and the model gets all their results."),
     "loop:restart": Requirement(ASKING, "Text of a turn that broke off is void, and the reader is told."),
     "loop:budget": Requirement(ASKING, "One budget bounds all attempts to get one turn of the model."),
+    "loop:compaction": Requirement(
+        ASKING, "A conversation that is too long for its model is gone on with over a summary."
+    ),
     "loop:turns": Requirement(ASKING, "A task ends within its turns, with a reason."),
     "loop:failures": Requirement(ASKING, "A tool that keeps failing the same way is not called again."),
     "loop:content": Requirement(ASKING, "A result that is too long is never shown by half of it."),

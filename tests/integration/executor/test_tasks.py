@@ -1,6 +1,7 @@
 """Tasks on a real broker: asked, followed, paused, answered, cancelled, given to other agents."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from toolmesh_executor.loop.records import (
 from toolmesh_executor.loop.task_state import TaskState
 from toolmesh_executor.tasks.errors import TaskError
 from toolmesh_executor.tasks.sending import TaskSender
-from toolmesh_scripted_model import Question, Turn
+from toolmesh_scripted_model import Question, Said, Turn
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -280,3 +281,32 @@ async def test_a_tool_whose_workers_are_being_replaced_is_waited_for(tmp_path: P
         mesh.worker.tools["late"] = echo
         await mesh.worker.publish_catalog()
         assert completed(await mesh.followed(task)) == "{}"
+
+
+@pytest.mark.requirement("loop:compaction")
+async def test_a_conversation_that_outgrows_its_model_goes_on(tmp_path: Path) -> None:
+    """The summary is an event of its task, and stands for what was said in the tasks before it."""
+
+    def narrow(asked: Question) -> Turn:
+        if len(json.dumps(asked.body)) > 5000:
+            body = {"error": {"message": "m", "type": "invalid_request_error", "code": "context_length_exceeded"}}
+            return Turn(status=400, raw=json.dumps(body).encode())
+        return Turn(said=Said(text="many z" if "Write a summary" in asked.user else "yes"))
+
+    async with task_mesh(tmp_path, {}, narrow) as mesh, mesh.executor({"helper": agent()}):
+        first = await mesh.ask("helper", "z" * 3000)
+        assert completed(await mesh.followed(first)) == "yes"
+        state = await mesh.answered("helper", "y" * 3000, follows=first)
+    assert completed(state) == "yes"
+    assert [(one.text, one.turns) for one in state.compactions] == [("many z", 0)]
+
+
+async def test_an_agents_turns_go_to_the_providers_of_the_executor(tmp_path: Path) -> None:
+    """As questions of tools do."""
+    async with task_mesh(tmp_path, {}) as mesh:
+        providers = {"house": {"base_url": mesh.model.openai_url, "api_key": "house-key"}}
+        helper = agent(model="house/small")
+        async with mesh.executor({"helper": helper}, models={"providers": providers}):
+            assert completed(await mesh.answered("helper", "hello")) == "you said hello"
+        (asked,) = mesh.model.asked
+    assert (asked.model, asked.key) == ("small", "house-key")

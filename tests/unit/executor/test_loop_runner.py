@@ -15,6 +15,7 @@ from toolmesh_executor.loop.conversation import OUTCOME_UNKNOWN
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.journal import MemoryJournal
 from toolmesh_executor.loop.records import (
+    ConversationCompacted,
     ModelAnswered,
     PeerCall,
     QuestionAnswered,
@@ -34,7 +35,7 @@ from toolmesh_executor.loop.records import (
 from toolmesh_executor.loop.runner import LoopSettings, TaskRun
 from toolmesh_executor.loop.toolbox import ApprovalNeeded, NoResultYet, ToolOutcome, ToolView
 from toolmesh_executor.models.errors import ModelFailedError
-from toolmesh_executor.models.turns import AskedCall, ToolSaid, TurnAnswer, TurnQuestion
+from toolmesh_executor.models.turns import AskedCall, ToolSaid, TurnAnswer, TurnQuestion, UserSaid
 
 START = TaskStarted(agent="a", user="u", text="why?")
 OK = ToolOutcome(outcome=Outcome.OK, content="done", invocation="i")
@@ -351,3 +352,19 @@ async def test_a_begun_call_that_never_ran_is_made() -> None:
     run = Run(FunctionTools({"a": works}, found={"1.1": NoResultYet.NEVER_BEGAN}), [says("yes")], before)
     assert await run() == TaskCompleted(text="yes")
     assert run.tools.called == [("a", b"{}")]
+
+
+async def test_another_run_goes_on_with_the_summary_of_the_first() -> None:
+    """It is in the records, so nobody has to write it again."""
+    first = Run(FunctionTools({"a": works}), [asks(("a", "{}")), asks(("a", "{}")), says("done")])
+    await first()
+    compacted = ConversationCompacted(turn=3, text="a was called", earlier=0, turns=1)
+    before = (*first.records[: first.records.index(first.of(ToolEnded)[1]) + 1], compacted)
+    run = Run(FunctionTools({"a": works}), [says("done")], before)
+    assert await run() == TaskCompleted(text="done")
+    (question,) = run.questions
+    summary, own, *kept = question.messages
+    assert isinstance(summary, UserSaid)
+    assert summary.text.endswith("a was called")
+    assert own == UserSaid("why?")
+    assert len(kept) == 2

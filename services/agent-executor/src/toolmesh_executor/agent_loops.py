@@ -105,6 +105,7 @@ class AgentLoops:
             instruction=config.instruction,
             limits=limits,
             piece_bytes=config.stream_batching_threshold_bytes,
+            compaction=config.auto_summarization.compaction_percentage,
         )
         return AgentLoop(toolbox, settings, endpoint, self.models)
 

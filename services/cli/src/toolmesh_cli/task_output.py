@@ -10,6 +10,7 @@ from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.loop.records import (
+    ConversationCompacted,
     ModelAnswered,
     QuestionAnswered,
     QuestionAsked,
@@ -130,6 +131,10 @@ def exit_code_of_task(state: TaskState) -> int:
 def task_document(task: str, state: TaskState, questions: Sequence[OpenQuestion]) -> dict[str, Any]:
     """Return the document of `--json`."""
     ended = state.ended
+    answers: tuple[ModelAnswered | ConversationCompacted, ...] = (
+        *(turn.answer for turn in state.turns),
+        *state.compactions,
+    )
     failed = ended if isinstance(ended, TaskFailed) else None
     return {
         "task": task,
@@ -141,8 +146,8 @@ def task_document(task: str, state: TaskState, questions: Sequence[OpenQuestion]
         "tools": [_call(result, state) for result in state.results()],
         "questions": [_question(one) for one in questions],
         "usage": {
-            "input_tokens": sum(turn.answer.input_tokens for turn in state.turns),
-            "output_tokens": sum(turn.answer.output_tokens for turn in state.turns),
+            "input_tokens": sum(one.input_tokens for one in answers),
+            "output_tokens": sum(one.output_tokens for one in answers),
         },
     }
 

@@ -10,6 +10,7 @@ from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = [
+    "ConversationCompacted",
     "Finish",
     "ModelAnswered",
     "PeerCall",
@@ -122,6 +123,23 @@ class ModelAnswered(
     output_tokens: _Count = 0
 
 
+class ConversationCompacted(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="conversation.compacted"
+):
+    """The oldest part of a conversation that was too long for the model is a summary from now on."""
+
+    turn: _Count
+    """The turn that the model was asked for."""
+    text: str
+    """The summary, in which those before it are taken up."""
+    earlier: _Count
+    """Messages of the tasks before that it stands for, from the first one on."""
+    turns: _Count
+    """Turns of this task that it stands for, from the first one on."""
+    input_tokens: _Count = 0
+    output_tokens: _Count = 0
+
+
 class PeerCall(msgspec.Struct, frozen=True, kw_only=True):
     """What another agent was given."""
 
@@ -227,6 +245,7 @@ Record: TypeAlias = (
     | TextDelta
     | TurnRestarted
     | ModelAnswered
+    | ConversationCompacted
     | ToolStarted
     | ToolStatus
     | ToolEnded

@@ -9,12 +9,14 @@ import msgspec
 
 from toolmesh_broker.task_scope import task_scope
 from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_executor.loop.compaction import compacted
 from toolmesh_executor.loop.conversation import conversation
 from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, Wait, next_step
 from toolmesh_executor.loop.failing_tools import broken_tools
 from toolmesh_executor.loop.journal import Journal
 from toolmesh_executor.loop.record_queue import RecordQueue
 from toolmesh_executor.loop.records import (
+    ConversationCompacted,
     Finish,
     ModelAnswered,
     TaskFailed,
@@ -28,6 +30,7 @@ from toolmesh_executor.loop.task_state import Terminal
 from toolmesh_executor.loop.text_pieces import TextPieces
 from toolmesh_executor.loop.tool_call import ToolCall
 from toolmesh_executor.loop.toolbox import Toolbox
+from toolmesh_executor.models.errors import QuestionTooLongError
 from toolmesh_executor.models.turns import Message, TurnAnswer, TurnQuestion
 
 __all__ = ["AskTurn", "LoopSettings", "TaskRun"]
@@ -60,12 +63,14 @@ class LoopSettings:
     Attributes:
         model: Name of its model, for the record.
         piece_bytes: Least size of a piece of streamed text.
+        compaction: How much of a conversation that is too long is summarized at first: more than 0, at most 1.
     """
 
     model: str
     instruction: str
     limits: LoopLimits
     piece_bytes: int
+    compaction: float = 0.25
 
 
 class TaskRun:
@@ -136,14 +141,32 @@ class TaskRun:
 
         await self._journal.append(started)
         try:
-            # Making the question can fail, too: the caller's token may have expired.
-            answer = await self._ask(self._question(), pieces.add, again)
+            record = await self._answer(turn, pieces.add, again)
         except ToolmeshError as error:
             failed = TaskFailed(code=error.code, message=error.message, hint=error.hint)
             await self._journal.append(failed)
             return
         await pieces.flush()
-        await self._journal.append(_answered(turn, answer))
+        await self._journal.append(record)
+
+    async def _answer(
+        self, turn: int, on_text: Callable[[str], Awaitable[None]], on_again: Callable[[str], Awaitable[None]]
+    ) -> ModelAnswered | ConversationCompacted:
+        # Making the question can fail, too: the caller's token may have expired.
+        question = self._question()
+        try:
+            return _answered(turn, await self._ask(question, on_text, on_again))
+        except QuestionTooLongError as error:
+            await on_again(f"{error.message}; the oldest part of the conversation is summarized")
+        return await compacted(
+            self._journal.state, self._earlier, self._settings.compaction, question, self._ask_unheard
+        )
+
+    async def _ask_unheard(self, question: TurnQuestion) -> TurnAnswer:
+        async def unheard(text: str) -> None:
+            """Nobody waits for it."""
+
+        return await self._ask(question, unheard, unheard)
 
     def _question(self) -> TurnQuestion:
         state = self._journal.state
@@ -151,7 +174,7 @@ class TaskRun:
         broken = broken_tools(state.results())
         return TurnQuestion(
             system_prompt=system_prompt(self._settings.instruction, tools),
-            messages=(*self._earlier, *conversation(state)),
+            messages=conversation(state, self._earlier),
             tools=tuple(tool.offered for tool in tools if tool.offered.name not in broken),
         )
 

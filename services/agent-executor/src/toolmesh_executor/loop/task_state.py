@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from toolmesh_executor.loop.records import (
+    ConversationCompacted,
     ModelAnswered,
     QuestionAnswered,
     QuestionAsked,
@@ -50,6 +51,7 @@ class TaskState:
     Attributes:
         started: Who asked which agent what; None before that.
         turns: The completed turns.
+        compactions: What the model was told in place of the oldest part; the last one holds.
         open_turn: The turn that the model was asked for and has not completed; None without one.
         begun: How the calls that have no result were dispatched, by call.
         questions: What people are asked now, by call.
@@ -60,6 +62,7 @@ class TaskState:
 
     started: TaskStarted | None = None
     turns: tuple[AnsweredTurn, ...] = ()
+    compactions: tuple[ConversationCompacted, ...] = ()
     open_turn: int | None = None
     begun: Mapping[str, ToolStarted] = field(default_factory=lambda: _NONE_BEGUN)
     questions: Mapping[str, QuestionAsked] = field(default_factory=lambda: _NONE_ASKED)
@@ -89,22 +92,27 @@ class TaskState:
                 return replace(self, open_turn=None)
             case ModelAnswered():
                 return replace(self, turns=(*self.turns, AnsweredTurn(record)), open_turn=None)
+            case ConversationCompacted():
+                return replace(self, compactions=(*self.compactions, record), open_turn=None)
             case ToolStarted():
                 return replace(self, begun={**self.begun, record.call: record})
             case ToolEnded():
                 *before, last = self.turns
                 last = replace(last, results=(*last.results, record))
                 return replace(self, turns=(*before, last), begun=_without(self.begun, record.call))
-            case QuestionAsked():
-                questions = {**self.questions, record.call: record}
-                return replace(self, questions=questions, begun=_without(self.begun, record.call))
-            case QuestionAnswered():
-                answers = {**self.answers, record.call: record}
-                return replace(self, answers=answers, questions=_without(self.questions, record.call))
+            case QuestionAsked() | QuestionAnswered():
+                return self._after_question(record)
             case TextDelta() | ToolStatus():
                 return self
             case TaskCompleted() | TaskFailed() | TaskCancelled():
                 return replace(self, ended=record)
+
+    def _after_question(self, record: QuestionAsked | QuestionAnswered) -> "TaskState":
+        if isinstance(record, QuestionAsked):
+            questions = {**self.questions, record.call: record}
+            return replace(self, questions=questions, begun=_without(self.begun, record.call))
+        answers = {**self.answers, record.call: record}
+        return replace(self, answers=answers, questions=_without(self.questions, record.call))
 
 
 _NONE_BEGUN: Final[Mapping[str, ToolStarted]] = MappingProxyType({})

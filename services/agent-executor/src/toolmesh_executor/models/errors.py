@@ -2,7 +2,7 @@
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 
-__all__ = ["ModelError", "ModelFailedError", "ModelNotConfiguredError", "ModelUnavailableError"]
+__all__ = ["ModelError", "ModelFailedError", "ModelNotConfiguredError", "ModelUnavailableError", "QuestionTooLongError"]
 
 
 class ModelError(ToolmeshError):
@@ -29,6 +29,10 @@ class ModelFailedError(ModelError):
     """Raised when the provider refused the question, or its answer can't be used."""
 
     default_code = ErrorCode.MODEL_FAILED
+
+
+class QuestionTooLongError(ModelFailedError):
+    """Raised when the question has more tokens than the model takes."""
 
 
 class ModelUnavailableError(ModelError):

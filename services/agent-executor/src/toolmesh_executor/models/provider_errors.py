@@ -1,5 +1,6 @@
 """What went wrong with a provider, in our own words: its own may repeat prompts and keys."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from toolmesh_executor.models.errors import (
     ModelFailedError,
     ModelNotConfiguredError,
     ModelUnavailableError,
+    QuestionTooLongError,
 )
 from toolmesh_telemetry.redaction import Redactor
 
@@ -21,6 +23,8 @@ __all__ = ["told", "without_secrets", "without_text"]
 
 _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _SHOWN: Final = 300
+_TOO_LONG: Final = re.compile(r"exceed context limit|exceed_context_size_error|context size has been exceeded", re.I)
+"""How Anthropic (when no room is left for max_tokens) and llama.cpp say it, which the library does not know."""
 
 
 def told(endpoint: Endpoint, error: Exception) -> ModelError:
@@ -69,7 +73,9 @@ def _told(endpoint: Endpoint, error: Exception) -> ModelError:
         case exceptions.ModelQuotaExceededError():
             return ModelFailedError(f"the account behind {name} is used up", hint="look at the provider's billing page")
         case exceptions.ModelContextWindowExceededError():
-            return ModelFailedError(f"the question is too long for {name}", hint="ask with less text")
+            return _too_long(name)
+        case exceptions.ModelHTTPError() if _TOO_LONG.search(str(error.body)):
+            return _too_long(name)
         case exceptions.ModelRequestRejectedError():
             return ModelFailedError(f"the provider of {name} refused the question: {_reason(endpoint, error)}")
         case exceptions.ModelRateLimitError():
@@ -81,6 +87,10 @@ def _told(endpoint: Endpoint, error: Exception) -> ModelError:
         case exceptions.ModelServerError() | exceptions.ModelUnavailableError():
             return _later(f"the provider of {name} has a fault of its own", error)
     return ModelFailedError(f"the answer of {name} can't be used", hint="look whether its address is that of a model")
+
+
+def _too_long(name: str) -> QuestionTooLongError:
+    return QuestionTooLongError(f"the question is too long for {name}", hint="ask with less text")
 
 
 def _is_refusal(error: Exception) -> bool:
