@@ -46,7 +46,9 @@ async def _begin(mesh: TaskMesh, number: int, places: asyncio.Semaphore) -> str:
         task = new_uuid7()
         text = f'mark {{"n": {number}}}'
         await TaskSender(mesh.broker.tasks()).start(Task(id=task, agent="helper", text=text), mesh.token())
-        await mesh.followed(task, until="question.asked")
+        state = await mesh.followed(task, until="question.asked")
+        assert state.questions, f"task {number} did not come to wait: {state.ended}"
+        del mesh.events[task]
         return task
 
 
