@@ -173,6 +173,8 @@ REQUIREMENTS = {
     "loop:scopes": Requirement(ASKING, "A tool is shown only to callers with its scopes, and refused to others."),
     "loop:approval": Requirement(A_PERSON, "A call that needs approval does not run before a person has agreed."),
     "loop:questions": Requirement(A_PERSON, "A tool's own question is put to a person, whose answer is its result."),
+    "loop:structured": Requirement(ASKING, "Requests and answers with a schema fit it, or are told where they don't."),
+    "loop:usage": Requirement(ASKING, "Tokens and known prices of turns are counted; an unknown price is not zero."),
     "task:events": Requirement(OUTLIVES, "Events of a task are numbered without a gap and can be read again."),
     "task:admission": Requirement(
         OUTLIVES, "Who may not ask an agent is told so in the task, before any model is asked."

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -65,11 +67,28 @@ def _resident_mib(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+@asynccontextmanager
+async def kept_in_view(mesh: TaskMesh) -> AsyncIterator[None]:
+    """Publish the worker's catalog again and again: an entry lives for a minute."""
+
+    async def publish() -> None:
+        while True:
+            await mesh.worker.publish_catalog()
+            await asyncio.sleep(20)
+
+    async with asyncio.TaskGroup() as group:
+        publishing = group.create_task(publish())
+        try:
+            yield
+        finally:
+            publishing.cancel()
+
+
 async def measure(count: int) -> int:
     """Pause `count` tasks, restart the executor, let all go on; print, and return the exit code."""
     marks, places = Marks(), asyncio.Semaphore(_AT_ONCE)
     with tempfile.TemporaryDirectory(prefix="toolmesh-paused-") as folder:
-        async with task_mesh(Path(folder), {"mark": marks.mark}) as mesh:
+        async with task_mesh(Path(folder), {"mark": marks.mark}) as mesh, kept_in_view(mesh):
             async with mesh.executor_process(_AGENT, "executor-1") as first:
                 await mesh.until_known(_AGENT)
                 # What a task costs that runs is not the question: it is paid once.

@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from toolmesh_broker.jetstream.broker import JetStreamBroker
 from toolmesh_contracts.agent_config.agent import AgentConfig
 from toolmesh_contracts.envelopes.catalog import AgentSummary
 from toolmesh_executor.dispatch import Dispatcher
 from toolmesh_executor.embeds.early import EarlyEmbeds
+from toolmesh_executor.json_schema import compiled
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.embedding_toolbox import EmbeddingToolbox, raw_arguments_of
 from toolmesh_executor.loop.joined_toolbox import JoinedToolbox
@@ -26,6 +27,8 @@ from toolmesh_executor.tasks.sending import TaskSender
 
 __all__ = ["AgentLoop", "AgentLoops"]
 
+OnAnswered: TypeAlias = Callable[[str, str, TurnAnswer], None]
+
 _TURN_BUDGET_S: Final = 180.0
 """For all attempts to get one turn of the model."""
 
@@ -35,14 +38,17 @@ class AgentLoop:
     """One agent for one task.
 
     Attributes:
+        agent: Its name.
         toolbox: What it can do for the caller.
         settings: What its file says.
     """
 
+    agent: str
     toolbox: Toolbox
     settings: LoopSettings
     _endpoint: Endpoint
     _models: ModelClient
+    _on_answered: OnAnswered
 
     async def ask(
         self,
@@ -51,7 +57,9 @@ class AgentLoop:
         on_again: Callable[[str], Awaitable[None]],
     ) -> TurnAnswer:
         """Ask the agent's model; see `AskTurn`."""
-        return await self._models.turn(self._endpoint, question, _TURN_BUDGET_S, on_text, on_again)
+        answer = await self._models.turn(self._endpoint, question, _TURN_BUDGET_S, on_text, on_again)
+        self._on_answered(self.agent, self._endpoint.name, answer)
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,7 @@ class AgentLoops:
         dispatcher: Calls the agents' tools.
         mesh: The agents of the whole mesh.
         broker: Where peers are asked.
+        on_answered: Is told the agent, the model and each turn.
     """
 
     configs: Mapping[str, AgentConfig]
@@ -75,6 +84,7 @@ class AgentLoops:
     dispatcher: Dispatcher
     mesh: Mapping[str, AgentSummary]
     broker: JetStreamBroker
+    on_answered: OnAnswered
 
     def of(self, task: PeerTask) -> AgentLoop:
         """Return the loop for a task of one of the agents.
@@ -82,6 +92,7 @@ class AgentLoops:
         Raises:
             ModelNotConfiguredError: its model can't be asked.
             DispatchError: this caller may not call the agent.
+            ToolmeshError: a schema of its file can't be used.
         """
         self.dispatcher.scopes(task.agent, task.token)
         config = self.configs[task.agent]
@@ -106,8 +117,10 @@ class AgentLoops:
             limits=limits,
             piece_bytes=config.stream_batching_threshold_bytes,
             compaction=config.auto_summarization.compaction_percentage,
+            input_schema=compiled(config.input_schema, "input_schema"),
+            output_schema=compiled(config.output_schema, "output_schema"),
         )
-        return AgentLoop(toolbox, settings, endpoint, self.models)
+        return AgentLoop(task.agent, toolbox, settings, endpoint, self.models, self.on_answered)
 
     def _peers(self, config: AgentConfig, task: PeerTask) -> PeerToolbox:
         async def end(peer: str, record: TaskFailed) -> bool:

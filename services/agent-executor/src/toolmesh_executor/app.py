@@ -142,7 +142,7 @@ async def running_executor(
         )
         dispatcher = Dispatcher(agents, client, verifier, metrics.ended)
         mesh = await stack.enter_async_context(watched_agents(broker))
-        loops = AgentLoops(running_agents.configs, choice, endpoints, models, dispatcher, mesh, broker)
+        loops = AgentLoops(running_agents.configs, choice, endpoints, models, dispatcher, mesh, broker, metrics.turn)
         running = running_tasks(broker, loops, verifier, config.executor_id, config.tasks.parallel)
         tasks = await stack.enter_async_context(running)
         metrics.running_tasks(lambda: tasks.running)

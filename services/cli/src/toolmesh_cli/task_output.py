@@ -1,8 +1,10 @@
 """How a task is shown: its steps as they happen, and its end."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import msgspec
 
 from toolmesh_cli import exit_codes
 from toolmesh_cli.asked_task import OpenQuestion
@@ -10,6 +12,7 @@ from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.loop.records import (
+    AnswerRefused,
     ConversationCompacted,
     ModelAnswered,
     QuestionAnswered,
@@ -66,6 +69,8 @@ class TaskPrinter:
                     self._step(request.name, _short(request.arguments), Colour.STRONG)
             case ToolStatus(call=call, text=text):
                 self._step(self._tools[agents, call], text, Colour.FAINT)
+            case AnswerRefused(problem=problem):
+                self._step("model", f"answers once more: {problem}", Colour.WARNING)
             case QuestionAsked(call=call, text=text, arguments=arguments):
                 shown = f"asks: {_one_line(text)}" + (f"  {_short(arguments)}" if arguments else "")
                 self._step(self._tools[agents, call], shown, Colour.WARNING)
@@ -141,6 +146,7 @@ def task_document(task: str, state: TaskState, questions: Sequence[OpenQuestion]
         "outcome": _outcome(state),
         "message": ended.text if isinstance(ended, TaskCompleted) else "" if failed is None else failed.message,
         "error": None if failed is None else {"code": failed.code, "message": failed.message, "hint": failed.hint},
+        "data": _data(ended),
         "agent": "" if state.started is None else state.started.agent,
         "turns": len(state.turns),
         "tools": [_call(result, state) for result in state.results()],
@@ -148,8 +154,21 @@ def task_document(task: str, state: TaskState, questions: Sequence[OpenQuestion]
         "usage": {
             "input_tokens": sum(one.input_tokens for one in answers),
             "output_tokens": sum(one.output_tokens for one in answers),
+            "cost_dollars": _cost(answers),
         },
     }
+
+
+def _cost(answers: Iterable[ModelAnswered | ConversationCompacted]) -> float | None:
+    """Return what the model's answers cost together; None where the price of one is not known."""
+    costs = [one.cost_microdollars for one in answers]
+    return None if None in costs else sum(cost for cost in costs if cost is not None) / 1_000_000
+
+
+def _data(ended: object) -> Any:
+    if not isinstance(ended, TaskCompleted) or isinstance(ended.data, msgspec.UnsetType):
+        return None
+    return json.loads(bytes(ended.data))
 
 
 def _outcome(state: TaskState) -> str:

@@ -104,6 +104,7 @@ async def compacted(
         turns=oldest.turns,
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
+        cost_microdollars=answer.cost_microdollars,
     )
     shorter = size_of(conversation(state.after(record), earlier)) < size_of(conversation(state, earlier))
     if not answer.text.strip() or answer.finish == "filtered" or not shorter:

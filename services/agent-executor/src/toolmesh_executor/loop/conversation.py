@@ -14,6 +14,7 @@ OUTCOME_UNKNOWN: Final = (
     "harmless, else check first or tell the user."
 )
 _SUMMARY: Final = "A summary of what was said and done before, which was too long to be told in full:\n\n"
+_AGAIN: Final = "Your answer does not fit the JSON Schema: {}. Answer again, with the corrected JSON value alone."
 _GO_ON: Final = "Your answer was cut at its longest length. Go on exactly where it ended, without repeating anything."
 
 
@@ -42,7 +43,9 @@ def of_turn(turn: AnsweredTurn, *, goes_on: bool) -> list[Message]:
     said: list[Message] = [ModelSaid(bytes(turn.answer.response))]
     results = {result.call: result for result in turn.results}
     said += [_result(request, results.get(request.call)) for request in turn.answer.requests]
-    if goes_on and turn.answer.finish is Finish.LENGTH and not turn.answer.requests:
+    if turn.refused:
+        said.append(UserSaid(_AGAIN.format(turn.refused)))
+    elif goes_on and turn.answer.finish is Finish.LENGTH and not turn.answer.requests:
         said.append(UserSaid(_GO_ON))
     return said
 

@@ -10,6 +10,8 @@ from toolmesh_executor.loop.task_state import TaskState
 
 __all__ = ["AskModel", "CallTools", "End", "LoopLimits", "Step", "Wait", "next_step", "whole_text"]
 
+_MOST_ANSWERS: Final = 3
+"""The model is told twice that its answer does not fit the schema."""
 _MOST_CONTINUATIONS: Final = 5
 """Answers in a row that may be cut: a model that never comes to an end is stopped."""
 
@@ -79,6 +81,8 @@ def next_step(state: TaskState, limits: LoopLimits, later: Collection[str] = ())
         return CallTools(calls, begun) if ready else Wait()
     if last.answer.requests:
         return _ask_again(state, limits)
+    if last.refused:
+        return _after_refusal(state, limits, last.refused)
     match last.answer.finish:
         case Finish.LENGTH if limits.continues and _continuations(state) < _MOST_CONTINUATIONS:
             return _ask_again(state, limits)
@@ -93,11 +97,23 @@ def next_step(state: TaskState, limits: LoopLimits, later: Collection[str] = ())
     return End(TaskCompleted(text=whole_text(state)))
 
 
+def _after_refusal(state: TaskState, limits: LoopLimits, problem: str) -> AskModel | End:
+    if sum(bool(turn.refused) for turn in state.turns) < _MOST_ANSWERS:
+        return _ask_again(state, limits)
+    return End(
+        TaskFailed(
+            code=ErrorCode.MODEL_FAILED,
+            message=f"the model gave no answer that fits `output_schema`, in {_MOST_ANSWERS} tries: {problem}",
+            hint="loosen the schema in the agent's file, or choose another model",
+        )
+    )
+
+
 def whole_text(state: TaskState) -> str:
     """Return the answer: the text of the last turn, and of the cut ones right before it."""
     texts: list[str] = []
     for turn in reversed(state.turns):
-        if texts and not _is_cut(turn.answer.finish, turn.answer.requests):
+        if texts and (turn.refused or not _is_cut(turn.answer.finish, turn.answer.requests)):
             break
         texts.append(turn.answer.text)
     return "".join(reversed(texts))

@@ -10,6 +10,7 @@ from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 
 __all__ = [
+    "AnswerRefused",
     "ConversationCompacted",
     "Finish",
     "ModelAnswered",
@@ -121,6 +122,17 @@ class ModelAnswered(
     finish: Finish = Finish.STOP
     input_tokens: _Count = 0
     output_tokens: _Count = 0
+    cost_microdollars: _Count | None = None
+    """In millionths of a US dollar; None where the price is not known."""
+
+
+class AnswerRefused(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="answer.refused"
+):
+    """The model's last answer does not have the form that the agent's file asks for; it is told why."""
+
+    turn: _Count
+    problem: str
 
 
 class ConversationCompacted(
@@ -138,6 +150,7 @@ class ConversationCompacted(
     """Turns of this task that it stands for, from the first one on."""
     input_tokens: _Count = 0
     output_tokens: _Count = 0
+    cost_microdollars: _Count | None = None
 
 
 class PeerCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,6 +233,8 @@ class TaskCompleted(
     """The agent has answered."""
 
     text: str
+    data: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    """The answer as a JSON value, of an agent with an `output_schema`."""
 
 
 class TaskFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="task.failed"):
@@ -245,6 +260,7 @@ Record: TypeAlias = (
     | TextDelta
     | TurnRestarted
     | ModelAnswered
+    | AnswerRefused
     | ConversationCompacted
     | ToolStarted
     | ToolStatus

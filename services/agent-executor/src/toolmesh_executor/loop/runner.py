@@ -1,6 +1,7 @@
 """Drives a task from where its records leave it to its end."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -8,7 +9,8 @@ from typing import Final, Protocol
 import msgspec
 
 from toolmesh_broker.task_scope import task_scope
-from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_executor.json_schema import JsonSchema, without_fence
 from toolmesh_executor.loop.compaction import compacted
 from toolmesh_executor.loop.conversation import conversation
 from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, Wait, next_step
@@ -16,9 +18,11 @@ from toolmesh_executor.loop.failing_tools import broken_tools
 from toolmesh_executor.loop.journal import Journal
 from toolmesh_executor.loop.record_queue import RecordQueue
 from toolmesh_executor.loop.records import (
+    AnswerRefused,
     ConversationCompacted,
     Finish,
     ModelAnswered,
+    TaskCompleted,
     TaskFailed,
     TextDelta,
     ToolRequest,
@@ -64,6 +68,8 @@ class LoopSettings:
         model: Name of its model, for the record.
         piece_bytes: Least size of a piece of streamed text.
         compaction: How much of a conversation that is too long is summarized at first: more than 0, at most 1.
+        input_schema: What a request has to fit.
+        output_schema: What an answer has to fit.
     """
 
     model: str
@@ -71,6 +77,8 @@ class LoopSettings:
     limits: LoopLimits
     piece_bytes: int
     compaction: float = 0.25
+    input_schema: JsonSchema | None = None
+    output_schema: JsonSchema | None = None
 
 
 class TaskRun:
@@ -102,6 +110,8 @@ class TaskRun:
 
     async def run(self) -> Terminal | None:
         """Go on until the task has ended, and return how; None if it waits for a person or another agent."""
+        if (refusal := self._refused_request()) is not None:
+            await self._journal.append(refusal)
         if (turn := self._journal.state.open_turn) is not None:
             await self._journal.append(TurnRestarted(turn=turn, reason="the agent was stopped during the turn"))
         while (step := next_step(self._journal.state, self._settings.limits, self._later)) is not None:
@@ -115,11 +125,33 @@ class TaskRun:
                 case Wait() if await self._still_waits():
                     return None
                 case End(record=record):
-                    await self._journal.append(record)
+                    await self._journal.append(self._judged(record))
         ended = self._journal.state.ended
         if ended is None:
             raise AssertionError("a task without a next step has ended")
         return ended
+
+    def _refused_request(self) -> TaskFailed | None:
+        state, schema = self._journal.state, self._settings.input_schema
+        if schema is None or state.started is None or state.turns or state.ended is not None:
+            return None
+        if not (problem := schema.problem(state.started.text)):
+            return None
+        return TaskFailed(
+            code=ErrorCode.INVALID_ARGUMENTS,
+            message=f"the request does not fit `input_schema` of the agent: {problem}",
+            hint="ask with a JSON value that fits",
+        )
+
+    def _judged(self, record: TaskCompleted | TaskFailed) -> TaskCompleted | TaskFailed | AnswerRefused:
+        """Return an end as it is to be written: an answer that does not fit is none."""
+        schema = self._settings.output_schema
+        if schema is None or not isinstance(record, TaskCompleted):
+            return record
+        if problem := schema.problem(record.text):
+            return AnswerRefused(turn=len(self._journal.state.turns), problem=problem)
+        value = json.loads(without_fence(record.text))
+        return TaskCompleted(text=record.text, data=msgspec.Raw(json.dumps(value).encode()))
 
     async def _still_waits(self) -> bool:
         """Look once more before the task is put down: what ends after that sends word to who takes it up again."""
@@ -173,7 +205,7 @@ class TaskRun:
         tools = self._toolbox.tools()
         broken = broken_tools(state.results())
         return TurnQuestion(
-            system_prompt=system_prompt(self._settings.instruction, tools),
+            system_prompt=system_prompt(self._settings.instruction, tools, self._settings.output_schema),
             messages=conversation(state, self._earlier),
             tools=tuple(tool.offered for tool in tools if tool.offered.name not in broken),
         )
@@ -212,4 +244,5 @@ def _answered(turn: int, answer: TurnAnswer) -> ModelAnswered:
         finish=Finish(answer.finish),
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
+        cost_microdollars=answer.cost_microdollars,
     )

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from toolmesh_executor.loop.records import (
+    AnswerRefused,
     ConversationCompacted,
     ModelAnswered,
     QuestionAnswered,
@@ -37,6 +38,8 @@ class AnsweredTurn:
 
     answer: ModelAnswered
     results: tuple[ToolEnded, ...] = ()
+    refused: str = ""
+    """Why it does not count as the task's answer."""
 
     def waiting(self) -> tuple[ToolRequest, ...]:
         """Return the calls that have no result."""
@@ -96,16 +99,21 @@ class TaskState:
                 return replace(self, compactions=(*self.compactions, record), open_turn=None)
             case ToolStarted():
                 return replace(self, begun={**self.begun, record.call: record})
-            case ToolEnded():
-                *before, last = self.turns
-                last = replace(last, results=(*last.results, record))
-                return replace(self, turns=(*before, last), begun=_without(self.begun, record.call))
+            case ToolEnded() | AnswerRefused():
+                return self._in_last_turn(record)
             case QuestionAsked() | QuestionAnswered():
                 return self._after_question(record)
             case TextDelta() | ToolStatus():
                 return self
             case TaskCompleted() | TaskFailed() | TaskCancelled():
                 return replace(self, ended=record)
+
+    def _in_last_turn(self, record: ToolEnded | AnswerRefused) -> "TaskState":
+        *before, last = self.turns
+        if isinstance(record, AnswerRefused):
+            return replace(self, turns=(*before, replace(last, refused=record.problem)))
+        last = replace(last, results=(*last.results, record))
+        return replace(self, turns=(*before, last), begun=_without(self.begun, record.call))
 
     def _after_question(self, record: QuestionAsked | QuestionAnswered) -> "TaskState":
         if isinstance(record, QuestionAsked):

@@ -39,7 +39,7 @@ from toolmesh_executor.models.turns import (
     UserSaid,
 )
 
-__all__ = ["OnText", "believed_tokens", "model_settings", "stream_turn"]
+__all__ = ["OnText", "believed_tokens", "cost_microdollars", "model_settings", "stream_turn"]
 
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
 """Is told each piece of text as it comes."""
@@ -168,7 +168,18 @@ def _answer(
         response=written,
         input_tokens=believed_tokens(response.usage.input_tokens),
         output_tokens=believed_tokens(response.usage.output_tokens),
+        cost_microdollars=cost_microdollars(endpoint, response),
     )
+
+
+def cost_microdollars(endpoint: Endpoint, response: ModelResponse) -> int | None:
+    """Return what the answer costs by the provider's price list; a model behind another address has none."""
+    if endpoint.base_url is not None:
+        return None
+    try:
+        return round(response.cost().total_price * 1_000_000)
+    except (AssertionError, LookupError, ValueError):
+        return None
 
 
 def _may_be_silent(response: ModelResponse, question: TurnQuestion) -> bool:

@@ -102,6 +102,7 @@ class TurnAnswer:
 
     Attributes:
         response: The whole answer as JSON of the model layer, with what a provider wants to see again.
+        cost_microdollars: In millionths of a US dollar; None where the price is not known.
     """
 
     text: str
@@ -110,3 +111,4 @@ class TurnAnswer:
     response: bytes
     input_tokens: int
     output_tokens: int
+    cost_microdollars: int | None = None
