@@ -27,6 +27,7 @@ from toolmesh_executor.models.endpoints import Endpoint
 from toolmesh_executor.models.errors import ModelError, ModelFailedError, ModelUnavailableError
 from toolmesh_executor.models.legal_names import legal_name, legal_names
 from toolmesh_executor.models.provider_errors import told, without_secrets, without_text
+from toolmesh_executor.models.tool_schemas import tool_schema
 from toolmesh_executor.models.turns import (
     AskedCall,
     Message,
@@ -95,7 +96,7 @@ def _definition(tool: OfferedTool, legal: Mapping[str, str]) -> ToolDefinition:
     return ToolDefinition(
         name=legal[tool.name],
         description=tool.description,
-        parameters_json_schema=dict(tool.parameters),
+        parameters_json_schema=tool_schema(tool.parameters),
         strict=False,
     )
 
