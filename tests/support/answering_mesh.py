@@ -12,6 +12,7 @@ from toolmesh_scripted_model import Question, Said, ScriptedModel, Turn, scripte
 
 __all__ = ["KEY", "answering_mesh"]
 
+_HIL = ", hil: {require_approval: true, approval_message: 'Say {{ text }}?'}"
 KEY = "sk-zebra-crossing-9"
 
 
@@ -25,7 +26,10 @@ def _calls_then_tells(asked: Question) -> Turn:
 
 @asynccontextmanager
 async def answering_mesh(
-    folder: Path, also: Mapping[str, Sequence[str]] | None = None, options: Sequence[str] = ()
+    folder: Path,
+    also: Mapping[str, Sequence[str]] | None = None,
+    options: Sequence[str] = (),
+    approved: Sequence[str] = (),
 ) -> AsyncIterator[tuple[RunningMesh, ScriptedModel]]:
     """Run it with the tools `echo`, `fail`, `sleep` and `guarded`, which needs a scope, and an agent `helper`.
 
@@ -35,6 +39,7 @@ async def answering_mesh(
         folder: Where its files are written.
         also: More agents like it, each with the scopes of its own that it asks of its callers.
         options: More of `toolmesh up`.
+        approved: Tools that a person has to agree to.
     """
     toolset = write_toolset(
         folder / "tools",
@@ -49,7 +54,8 @@ async def answering_mesh(
         model = f"{{model: openai/small, api_base: '{server.openai_url}', api_key: {KEY}}}"
         agents = folder / "agents.yaml"
         names = "".join(
-            f"      - {{tool_type: builtin, tool_name: {name}}}\n" for name in ("echo", "fail", "sleep", "guarded")
+            f"      - {{tool_type: builtin, tool_name: {name}{_HIL if name in approved else ''}}}\n"
+            for name in ("echo", "fail", "sleep", "guarded")
         )
         asked_of_callers = {"helper": ()} | dict(also or {})
         agents.write_text(

@@ -102,11 +102,20 @@ def answer(
     yes: Annotated[
         bool | None, typer.Option("--yes/--no", help="Agree to the call, or don't.", show_default=False)
     ] = None,
+    scope: Scopes = None,
     user: CallingUser = None,
     data: DataFolder = None,
 ) -> int:
     """Answer what a tool of a waiting task asks."""
     from toolmesh_cli.answer import AnswerOptions, run_answer
 
-    options = AnswerOptions(task=task, text=text, call=call, approved=yes, user=user, data_folder=data)
+    options = AnswerOptions(
+        task=task,
+        text=text,
+        call=call,
+        approved=yes,
+        scopes=None if scope is None else tuple(scope),
+        user=user,
+        data_folder=data,
+    )
     return run_command(run_answer(options))

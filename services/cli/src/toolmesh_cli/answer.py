@@ -23,6 +23,7 @@ class AnswerOptions:
     text: str = ""
     call: str = ""
     approved: bool | None = None
+    scopes: tuple[str, ...] | None = None
     user: str | None = None
     data_folder: Path | None = None
 
@@ -33,7 +34,7 @@ async def run_answer(options: AnswerOptions) -> int:
     Raises:
         ToolmeshError: nothing is asked, or it is asked otherwise.
     """
-    async with connect_to_mesh(options.data_folder, user=options.user) as mesh:
+    async with connect_to_mesh(options.data_folder, user=options.user, scopes=options.scopes) as mesh:
         tasks = tasks_of(mesh)
         asked = _question(await tasks.state(options.task), options)
         answer = Answer(call=asked.call, approved=options.approved is True, text=options.text)

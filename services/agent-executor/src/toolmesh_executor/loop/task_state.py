@@ -106,7 +106,7 @@ class TaskState:
             case TextDelta() | ToolStatus():
                 return self
             case TaskCompleted() | TaskFailed() | TaskCancelled():
-                return replace(self, ended=record)
+                return replace(self, ended=record, questions=_NONE_ASKED)
 
     def _in_last_turn(self, record: ToolEnded | AnswerRefused) -> "TaskState":
         *before, last = self.turns
