@@ -7,27 +7,29 @@ the numbers of a task's events have a gap.
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 from tests.load.agent_chaos.account import Account
 from tests.load.agent_chaos.lives import Lives, executor_life, worker_life
-from tests.load.agent_chaos.script import AGENTS, rule
+from tests.load.agent_chaos.script import AGENTS, agent_of, rule
 from tests.support.effects import effects
 from tests.support.worker_mesh import NAMESPACE, WorkerMesh, broker_and_client
 
 from toolmesh_broker.identities import Executor
 from toolmesh_broker.jetstream.broker import connect
-from toolmesh_contracts.envelopes.task import Task
+from toolmesh_contracts.envelopes.task import Answer, Task
 from toolmesh_contracts.ids import new_uuid7
-from toolmesh_executor.loop.records import ToolStarted
+from toolmesh_executor.loop.records import QuestionAsked, ToolStarted
 from toolmesh_executor.tasks.client import TaskClient
+from toolmesh_executor.tasks.errors import TaskError
 from toolmesh_executor.tasks.events import ReadEvent
 from toolmesh_executor.tasks.sending import TaskSender
 from toolmesh_scripted_model import ScriptedModel, scripted_model
@@ -57,21 +59,37 @@ class Askers:
     async def _ask(self, name: str) -> None:
         token = self._mesh.issuer.token(f"user-{int(name) % 20}", ("*",), audience=NAMESPACE)
         task = new_uuid7()
-        await self._sender.start(Task(id=task, agent="lead", text=name), token)
-        events = await self._events(task)
+        await self._sender.start(Task(id=task, agent=agent_of(name), text=name), token)
+        events = await self._events(task, token)
         peers = [one.record.peer for one in events if isinstance(one.record, ToolStarted) and one.record.peer]
-        self._account.take(name, events, [await self._events(peer.task) for peer in peers])
+        self._account.take(name, events, [await self._events(peer.task, token) for peer in peers])
 
-    async def _events(self, task: str) -> list[ReadEvent]:
-        return [event async for event in self._tasks.follow(task)]
+    async def _events(self, task: str, token: str) -> list[ReadEvent]:
+        """Return all events of a task once it has ended; agree to whatever it asks on the way."""
+        events = []
+        async for event in self._tasks.follow(task):
+            events.append(event)
+            if isinstance(event.record, QuestionAsked):
+                with contextlib.suppress(TaskError):
+                    await self._tasks.answer(task, Answer(call=event.record.call, approved=True), token)
+        return events
 
 
 def agent_file(folder: Path, model: ScriptedModel) -> Path:
     """Write the agents."""
     settings = {"model": "openai/small", "api_base": model.openai_url, "api_key": "k"}
-    tools = [{"tool_type": "builtin", "tool_name": "effect"}]
+    effect: dict[str, Any] = {"tool_type": "builtin", "tool_name": "effect"}
+    asking = {**effect, "hil": {"require_approval": True}}
     talk = {"request_timeout_seconds": 300}
-    agents = [{"name": name, "model": settings, "tools": tools, "inter_agent_communication": talk} for name in AGENTS]
+    agents = [
+        {
+            "name": name,
+            "model": settings,
+            "tools": [asking if name == AGENTS[-1] else effect],
+            "inter_agent_communication": talk,
+        }
+        for name in AGENTS
+    ]
     path = folder / "agents.yaml"
     path.write_text(yaml.safe_dump({"agents": agents}))
     return path

@@ -7,11 +7,18 @@ from tests.support.effects import Effects
 
 from toolmesh_scripted_model import Question, Said, Turn
 
-__all__ = ["AGENTS", "effect_names", "rule"]
+__all__ = ["AGENTS", "agent_of", "effect_names", "rule"]
 
-AGENTS: Final = ("lead", "hand")
+AGENTS: Final = ("lead", "hand", "careful")
+"""The last one asks a person before each call."""
 _EFFECT_S: Final = 0.3
 _EACH_ASKS_A_PEER: Final = 4
+_EACH_ASKS_A_PERSON: Final = 5
+
+
+def agent_of(task: str) -> str:
+    """Who is asked."""
+    return "careful" if int(task) % _EACH_ASKS_A_PERSON == 0 else "lead"
 
 
 def effect_names(task: str) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from toolmesh_broker.errors import RevisionConflictError
 from toolmesh_broker.jetstream.event_log import EventLog
 from toolmesh_contracts.ids import new_uuid7
-from toolmesh_executor.loop.records import Record, TaskResumed
+from toolmesh_executor.loop.records import Record, TaskResumed, TaskStarted
 from toolmesh_executor.loop.task_state import TaskState
 from toolmesh_executor.tasks.errors import JournalLostError
 from toolmesh_executor.tasks.events import read_event, written_event
@@ -33,7 +33,8 @@ class StreamJournal:
         self._sequence = 0
         self._lock = asyncio.Lock()
         self._lost = False
-        self._writing: set[asyncio.Task[None]] = set()
+        self._holds = False
+        self._writing: set[asyncio.Task[bool]] = set()
 
     @property
     def state(self) -> TaskState:
@@ -45,6 +46,11 @@ class StreamJournal:
         """How many records there are."""
         return self._number
 
+    @property
+    def holds(self) -> bool:
+        """Whether it was written here that this executor has the task."""
+        return self._holds
+
     async def append(self, record: Record) -> None:
         """Add a record; when this returns, it is kept.
 
@@ -54,10 +60,18 @@ class StreamJournal:
             JournalLostError: the task is another's now.
             BrokerError: refused, or unknown whether it is kept.
         """
+        while not await self.append_here(record):
+            pass
+
+    async def append_here(self, record: Record) -> bool:
+        """Add a record right behind those that are known here; False if others have added some, which are now known.
+
+        Errors as `append`.
+        """
         writing = asyncio.create_task(self._append(record))
         self._writing.add(writing)
         writing.add_done_callback(self._ended)
-        await asyncio.shield(writing)
+        return await asyncio.shield(writing)
 
     async def refresh(self) -> None:
         """Take in what others have added.
@@ -74,26 +88,26 @@ class StreamJournal:
         if self._writing:
             await asyncio.wait(self._writing)
 
-    def _ended(self, writing: asyncio.Task[None]) -> None:
+    def _ended(self, writing: asyncio.Task[bool]) -> None:
         self._writing.discard(writing)
         if not writing.cancelled():
             writing.exception()  # whoever waits for it gets it; after a cancellation nobody does
 
-    async def _append(self, record: Record) -> None:
+    async def _append(self, record: Record) -> bool:
         async with self._lock:
-            while True:
-                self._raise_if_over()
-                number = self._number + 1
-                body = written_event(self._task, number, self._writer, record)
-                message_id = f"{self._run}.{number}"
-                try:
-                    sequence = await self._log.append(self._task, body, message_id=message_id, after=self._sequence)
-                except RevisionConflictError:
-                    await self._take_in()
-                    continue
-                self._number, self._sequence = number, sequence
-                self._state = self._state.after(record)
-                return
+            self._raise_if_over()
+            number = self._number + 1
+            body = written_event(self._task, number, self._writer, record)
+            message_id = f"{self._run}.{number}"
+            try:
+                sequence = await self._log.append(self._task, body, message_id=message_id, after=self._sequence)
+            except RevisionConflictError:
+                await self._take_in()
+                return False
+            self._number, self._sequence = number, sequence
+            self._state = self._state.after(record)
+            self._holds = self._holds or isinstance(record, TaskStarted | TaskResumed)
+            return True
 
     async def _take_in(self) -> None:
         for message in await self._log.read(self._task, self._sequence):

@@ -8,7 +8,7 @@ from typing import Final
 
 from toolmesh_broker.errors import BrokerTimeoutError, BrokerUnreachableError, NoRespondersError
 from toolmesh_broker.jetstream.broker import JetStreamBroker
-from toolmesh_contracts.envelopes.task import Task
+from toolmesh_contracts.envelopes.task import Answer, Task
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.agent_loops import AgentLoops
 from toolmesh_executor.loop.records import QuestionAnswered, TaskFailed, TaskResumed, TaskStarted
@@ -88,20 +88,30 @@ class OneTask:
         if state.ended is not None:
             await self._afterwards(journal)
             return False
-        if task.answer is not None and (asked := state.questions.get(task.answer.call)) is not None:
+        if task.answer is not None and task.answer.call in state.questions:
+            return await self._answered(journal, task.answer)
+        # A task that does not wait has a message of its own, which comes again if its executor is gone.
+        return waits(state) or state.message == self.message
+
+    async def _answered(self, journal: StreamJournal, answer: Answer) -> bool:
+        """Take an answer in; a task that waits is taken over first, so that this message comes again if we stop."""
+        while (asked := journal.state.questions.get(answer.call)) is not None:
+            if waits(journal.state) and not await journal.append_here(self._resumed()):
+                continue
             answered = QuestionAnswered(
                 call=asked.call,
                 asks_for=asked.asks_for,
                 by=self.delivered.claims.subject,
-                approved=task.answer.approved,
-                text=task.answer.text,
+                approved=answer.approved,
+                text=answer.text,
             )
-            # Before it is taken over: whoever runs the task now takes the answer in.
-            was_waiting = waits(state)
-            await journal.append(answered)
-            return was_waiting
-        # A task that does not wait has a message of its own, which comes again if its executor is gone.
-        return waits(state) or state.message == self.message
+            # Right here: whoever runs the task has not put it down, and sees this before it does.
+            if await journal.append_here(answered):
+                break
+        return journal.state.message == self.message
+
+    def _resumed(self) -> TaskResumed:
+        return TaskResumed(executor=self.executor, message=self.message)
 
     async def _is_first(self, journal: StreamJournal) -> bool:
         task = self.delivered.task
@@ -124,8 +134,8 @@ class OneTask:
     # -- the run
 
     async def _begin(self, journal: StreamJournal) -> None:
-        if journal.number > 1:
-            await journal.append(TaskResumed(executor=self.executor, message=self.message))
+        if not journal.holds:
+            await journal.append(self._resumed())
         for nobody in overdue_answers(journal.state, time.time_ns() // 1_000_000):
             await journal.append(nobody)
 

@@ -1,0 +1,69 @@
+"""Two writers of one task's records: who may go on, and what each sees of the other."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.brokers import provisioned_jetstream
+from tests.support.nats_server import nats_server
+
+from toolmesh_contracts.ids import new_uuid7
+from toolmesh_executor.loop.records import (
+    QuestionAnswered,
+    QuestionKind,
+    TaskCancelled,
+    TaskResumed,
+    TaskStarted,
+    ToolStatus,
+)
+from toolmesh_executor.tasks.errors import JournalLostError
+from toolmesh_executor.tasks.journal import opened_journal
+
+STARTED = TaskStarted(agent="a", user="u", text="why?", message=1)
+ANSWERED = QuestionAnswered(call="1.1", asks_for=QuestionKind.INPUT, by="u", text="so")
+
+
+async def test_an_answer_of_another_is_taken_in_and_the_owner_goes_on(tmp_path: Path) -> None:
+    """The owner's next record comes behind it, with the next number."""
+    async with nats_server(tmp_path) as server, provisioned_jetstream(server) as broker:
+        log, task = broker.events(), new_uuid7()
+        async with (
+            opened_journal(log, task, "one", owns=True) as owner,
+            opened_journal(log, task, "client") as other,
+        ):
+            await owner.append(STARTED)
+            assert not await other.append_here(ANSWERED), "it did not know of the start"
+            assert await other.append_here(ANSWERED)
+            await owner.append(ToolStatus(call="1.1", text="x"))
+            assert owner.state.answers["1.1"] == ANSWERED
+            assert (owner.number, owner.holds, other.holds) == (3, True, False)
+
+
+async def test_whoever_takes_a_task_over_locks_the_former_one_out(tmp_path: Path) -> None:
+    """Also when the former one only looks, and though it may still answer for what others write."""
+    async with nats_server(tmp_path) as server, provisioned_jetstream(server) as broker:
+        log, task = broker.events(), new_uuid7()
+        async with opened_journal(log, task, "one", owns=True) as former:
+            await former.append(STARTED)
+            async with opened_journal(log, task, "two", owns=True) as successor:
+                await successor.append(TaskResumed(executor="two", message=2))
+                with pytest.raises(JournalLostError):
+                    await former.append(ToolStatus(call="1.1", text="late"))
+                with pytest.raises(JournalLostError):
+                    await former.refresh()
+                await successor.append(ToolStatus(call="1.1", text="x"))
+            assert former.state.message == 2
+
+
+async def test_nothing_follows_an_end(tmp_path: Path) -> None:
+    """Whoever wrote it, and whoever tries."""
+    async with nats_server(tmp_path) as server, provisioned_jetstream(server) as broker:
+        log, task = broker.events(), new_uuid7()
+        async with opened_journal(log, task, "one", owns=True) as owner:
+            await owner.append(STARTED)
+            async with opened_journal(log, task, "client") as other:
+                await other.append(TaskCancelled(reason="enough"))
+                with pytest.raises(JournalLostError):
+                    await other.append(ANSWERED)
+            with pytest.raises(JournalLostError):
+                await owner.append(ToolStatus(call="1.1", text="late"))
+            assert owner.state.ended == TaskCancelled(reason="enough")
