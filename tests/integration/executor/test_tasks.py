@@ -122,10 +122,13 @@ async def test_only_the_person_who_asked_can_answer_and_only_once(tmp_path: Path
     async with task_mesh(tmp_path, {"echo": echo}) as mesh, mesh.executor({"helper": approved_agent("echo")}):
         task = await mesh.ask("helper", 'echo {"city": "Oslo"}')
         await mesh.followed(task, until="question.asked")
-        await mesh.tasks.answer(task, Answer(call="1.1", approved=True), mesh.token("eve"))
+        yes, no = Answer(call="1.1", approved=True), Answer(call="1.1", approved=False)
+        with pytest.raises(TaskError, match="'ada'"):
+            await mesh.tasks.answer(task, yes, mesh.token("eve"))
+        sender = TaskSender(mesh.broker.tasks())
+        await sender.tell(Task(id=task, agent="helper", answer=yes), mesh.token("eve"))
         await asyncio.sleep(0.5)
         assert (await mesh.tasks.state(task)).questions
-        yes, no = Answer(call="1.1", approved=True), Answer(call="1.1", approved=False)
         await mesh.tasks.answer(task, yes, mesh.token())
         await asyncio.gather(
             *(mesh.tasks.answer(task, each, mesh.token()) for each in (yes, no, yes)), return_exceptions=True

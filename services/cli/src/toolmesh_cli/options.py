@@ -28,7 +28,7 @@ __all__ = [
 
 EXIT_CODES_HELP = """\b
 Exit codes: 0 ok, 1 the tool failed, 2 usage or configuration, 3 unreachable,
-4 denied, 5 timed out, 130 interrupted."""
+4 denied, 5 timed out, 6 a person is needed, 130 interrupted."""
 DataFolder = Annotated[
     Path | None,
     typer.Option(

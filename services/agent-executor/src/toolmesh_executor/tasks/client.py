@@ -7,6 +7,7 @@ from typing import Final
 from toolmesh_broker.heartbeats import read_heartbeats
 from toolmesh_broker.jetstream.broker import JetStreamBroker
 from toolmesh_client.client import Client
+from toolmesh_client.token_claims import read_claims
 from toolmesh_contracts.envelopes.task import Answer, Task
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.ids import new_uuid7
@@ -125,13 +126,19 @@ class TaskClient:
         """Answer what a call of a task asks.
 
         Raises:
-            TaskError: nothing of the kind is asked.
+            TaskError: nothing of the kind is asked, or another user is.
             BrokerError: refused, or unknown whether it is queued.
         """
         state = await self.state(task)
         if answer.call not in state.questions or state.started is None:
             open_calls = ", ".join(state.questions) or "none"
             raise TaskError(f"call {answer.call!r} of task {task} asks nothing; calls that ask: {open_calls}")
+        if read_claims(token).subject != state.started.user:
+            raise TaskError(
+                f"task {task} is {state.started.user!r}'s, who alone can answer",
+                code=ErrorCode.PERMISSION_DENIED,
+                hint="answer as that user",
+            )
         await self._sender.tell(Task(id=task, agent=state.started.agent, answer=answer), token)
 
     async def cancel(self, task: str, reason: str) -> bool:
