@@ -158,3 +158,20 @@ async def test_a_conversation_ends_when_nobody_reads_it(tmp_path: Path) -> None:
         questions = len(server.asked)
     assert process.returncode == 141, stderr
     assert questions == 4
+
+
+@pytest.mark.requirement("loop:approval")
+async def test_an_approval_is_asked_once_in_place(tmp_path: Path) -> None:
+    """On a terminal: the question with its arguments, a prompt for the answer, and then the task goes on."""
+    async with (
+        answering_mesh(tmp_path, approved=("echo",)) as (mesh, _),
+        on_terminal("chat", "helper", data_folder=mesh.data_folder) as terminal,
+    ):
+        await terminal.shows("> ")
+        terminal.types('echo {"text": "hi"}\n')
+        asked = await terminal.shows("yes or no> ")
+        terminal.types("yes\n")
+        answered = await terminal.shows("you said hi")
+    assert 'asks: Say hi? {"text": "hi"}' in asked
+    assert "echo  answered by developer: yes" in answered
+    assert "yes or no" not in answered

@@ -50,6 +50,8 @@ class AskedTask:
         self._told: dict[str, int] = {}
         self._states: dict[str, TaskState] = {}
         self._agents: dict[str, tuple[str, ...]] = {}
+        self._asked: set[tuple[str, str]] = set()
+        self._new: tuple[OpenQuestion, ...] = ()
 
     @property
     def state(self) -> TaskState:
@@ -64,6 +66,10 @@ class AskedTask:
             if state.ended is None
             for asked in state.questions.values()
         )
+
+    def new_questions(self) -> tuple[OpenQuestion, ...]:
+        """Return those of the questions that were not returned before: an answer takes a moment to be seen."""
+        return self._new
 
     async def until_it_needs_someone(self) -> TaskState:
         """Follow the task until it has ended or nothing goes on without a person; return where it stands then.
@@ -115,8 +121,13 @@ class AskedTask:
         return True
 
     def _needs_a_person(self) -> bool:
+        """Tell whether nothing goes on but for questions, of which one is new."""
         going_on = [state for state in self._states.values() if state.ended is None]
-        return all(waits(state) for state in going_on) and any(state.questions for state in going_on)
+        self._new = tuple(one for one in self.questions() if (one.task, one.asked.call) not in self._asked)
+        if not self._new or not all(waits(state) for state in going_on):
+            return False
+        self._asked |= {(one.task, one.asked.call) for one in self._new}
+        return True
 
 
 def deadline_ms(timeout_s: float | None) -> int:

@@ -171,7 +171,7 @@ class _Chat:
         """Follow a task to its end; whenever it waits for a person, this one is asked."""
         asked = AskedTask(self._tasks, task, printer.show)
         while (state := await asked.until_it_needs_someone()).ended is None:
-            for question in asked.questions():
+            for question in asked.new_questions():
                 answer = await self._ask_person(question.asked)
                 await self._tasks.answer(question.task, answer, await self._mesh.tokens())
         return state

@@ -72,7 +72,7 @@ class TaskPrinter:
             case AnswerRefused(problem=problem):
                 self._step("model", f"answers once more: {problem}", Colour.WARNING)
             case QuestionAsked(call=call, text=text, arguments=arguments):
-                shown = f"asks: {_one_line(text)}" + (f"  {_short(arguments)}" if arguments else "")
+                shown = f"asks: {_one_line(text)}" + (f" {_short(arguments)}" if arguments else "")
                 self._step(self._tools[agents, call], shown, Colour.WARNING)
             case QuestionAnswered(call=call, by=by, asks_for=asks_for, approved=approved):
                 agreed = "" if asks_for is QuestionKind.INPUT else ": yes" if approved else ": no"
