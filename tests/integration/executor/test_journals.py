@@ -5,18 +5,22 @@ from pathlib import Path
 import pytest
 from tests.support.brokers import provisioned_jetstream
 from tests.support.nats_server import nats_server
+from tests.support.task_mesh import task_mesh
 
+from toolmesh_contracts.envelopes.task import Task
 from toolmesh_contracts.ids import new_uuid7
 from toolmesh_executor.loop.records import (
     QuestionAnswered,
     QuestionKind,
     TaskCancelled,
+    TaskFailed,
     TaskResumed,
     TaskStarted,
     ToolStatus,
 )
 from toolmesh_executor.tasks.errors import JournalLostError
 from toolmesh_executor.tasks.journal import opened_journal
+from toolmesh_executor.tasks.sending import TaskSender
 
 STARTED = TaskStarted(agent="a", user="u", text="why?", message=1)
 ANSWERED = QuestionAnswered(call="1.1", asks_for=QuestionKind.INPUT, by="u", text="so")
@@ -67,3 +71,19 @@ async def test_nothing_follows_an_end(tmp_path: Path) -> None:
             with pytest.raises(JournalLostError):
                 await owner.append(ToolStatus(call="1.1", text="late"))
             assert owner.state.ended == TaskCancelled(reason="enough")
+
+
+async def test_a_task_that_ends_its_executors_is_given_up(tmp_path: Path) -> None:
+    """Taken over again and again without a step, it fails and lets the others run; with steps in between it may go on."""
+    async with task_mesh(tmp_path, {}) as mesh:
+        log, task = mesh.broker.events(), new_uuid7()
+        async with opened_journal(log, task, "dead", owns=True) as dead:
+            await dead.append(TaskStarted(agent="helper", user="ada", text="hi", message=1))
+            for _ in range(50):
+                await dead.append(TaskResumed(executor="dead", message=1))
+        # Nobody has it any more: the first message that is delivered is the one that it names.
+        await TaskSender(mesh.broker.tasks()).start(Task(id=task, agent="helper", text="hi"), mesh.token())
+        async with mesh.executor({"helper": {}}):
+            state = await mesh.followed(task)
+    assert isinstance(state.ended, TaskFailed)
+    assert "51 times" in state.ended.message

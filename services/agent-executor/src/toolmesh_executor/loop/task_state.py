@@ -60,6 +60,7 @@ class TaskState:
         questions: What people are asked now, by call.
         answers: What they answered, by call.
         message: Sequence of the queue's message that keeps the task going; settled while the task waits.
+        in_vain: How often in a row it was taken over without getting any further.
         ended: How it ended; None while it goes on.
     """
 
@@ -71,6 +72,7 @@ class TaskState:
     questions: Mapping[str, QuestionAsked] = field(default_factory=lambda: _NONE_ASKED)
     answers: Mapping[str, QuestionAnswered] = field(default_factory=lambda: _NONE_ANSWERED)
     message: int = 0
+    in_vain: int = 0
     ended: Terminal | None = None
 
     @property
@@ -88,13 +90,13 @@ class TaskState:
             case TaskStarted():
                 return replace(self, started=record, message=record.message)
             case TaskResumed():
-                return replace(self, message=record.message)
+                return replace(self, message=record.message, in_vain=self.in_vain + 1)
             case TurnStarted():
                 return replace(self, open_turn=record.turn)
             case TurnRestarted():
                 return replace(self, open_turn=None)
             case ModelAnswered():
-                return replace(self, turns=(*self.turns, AnsweredTurn(record)), open_turn=None)
+                return replace(self, turns=(*self.turns, AnsweredTurn(record)), open_turn=None, in_vain=0)
             case ConversationCompacted():
                 return replace(self, compactions=(*self.compactions, record), open_turn=None)
             case ToolStarted():
@@ -113,12 +115,12 @@ class TaskState:
         if isinstance(record, AnswerRefused):
             return replace(self, turns=(*before, replace(last, refused=record.problem)))
         last = replace(last, results=(*last.results, record))
-        return replace(self, turns=(*before, last), begun=_without(self.begun, record.call))
+        return replace(self, turns=(*before, last), begun=_without(self.begun, record.call), in_vain=0)
 
     def _after_question(self, record: QuestionAsked | QuestionAnswered) -> "TaskState":
         if isinstance(record, QuestionAsked):
             questions = {**self.questions, record.call: record}
-            return replace(self, questions=questions, begun=_without(self.begun, record.call))
+            return replace(self, questions=questions, begun=_without(self.begun, record.call), in_vain=0)
         answers = {**self.answers, record.call: record}
         return replace(self, answers=answers, questions=_without(self.questions, record.call))
 

@@ -25,6 +25,8 @@ from toolmesh_telemetry.logs import get_logger
 
 __all__ = ["OneTask", "Settled"]
 
+_MOST_IN_VAIN: Final = 50
+
 _log: Final = get_logger(__name__)
 
 
@@ -68,7 +70,8 @@ class OneTask:
                 if not await self._is_ours(journal):
                     return Settled.DONE
                 await self._begin(journal)
-                await self._run(journal)
+                if journal.state.ended is None:
+                    await self._run(journal)
             except JournalLostError:
                 if journal.state.ended is None:
                     return Settled.KEPT if journal.state.message == self.message else Settled.DONE
@@ -136,6 +139,11 @@ class OneTask:
     async def _begin(self, journal: StreamJournal) -> None:
         if not journal.holds:
             await journal.append(self._resumed())
+        if (times := journal.state.in_vain) > _MOST_IN_VAIN:
+            message = f"the task was taken over {times} times without getting any further: it may end its executors"
+            hint = "look for executors that died, in their logs; ask for less, or in another way"
+            await self._fail(journal, TaskFailed(code=ErrorCode.INTERNAL_ERROR, message=message, hint=hint))
+            return
         for nobody in overdue_answers(journal.state, time.time_ns() // 1_000_000):
             await journal.append(nobody)
 

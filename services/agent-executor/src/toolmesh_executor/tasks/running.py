@@ -117,6 +117,9 @@ class TaskRunner:
             _log.error("a task can't be gone on with", task=delivered.task.id, reason=str(error))
             with contextlib.suppress(BrokerError):
                 await delivery.term(error.message)
+        except Exception:  # noqa: BLE001 - a fault in one task must not end the others
+            _log.exception("a task comes again after a fault of the executor", task=delivered.task.id)
+            await _hand_back(delivery, _AGAIN_S)
 
     async def _stoppable(self, task: str, one: OneTask) -> Settled:
         run = asyncio.create_task(one.work())
