@@ -1,13 +1,12 @@
 """An executor beside a worker and a client, in this process or as one of its own."""
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.executor_process import spawned_executor
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh
 
 from toolmesh_broker.identities import Executor as ExecutorIdentity
@@ -16,7 +15,6 @@ from toolmesh_executor.app import Executor, running_executor
 from toolmesh_telemetry.redaction import Redactor
 
 EXECUTOR = "executor-1"
-_READY_S = 40
 
 
 def executor_document(mesh: WorkerMesh, *, agents: str = "", **changes: Any) -> dict[str, Any]:
@@ -57,23 +55,8 @@ async def executor_process(mesh: WorkerMesh, environment: Mapping[str, str], **c
     """Run an executor as a process; yields the file that all it says goes to."""
     config, log = mesh.folder / "executor.yaml", mesh.folder / "executor.log"
     config.write_text(json.dumps(executor_document(mesh, **changes)))
-    with log.open("wb") as sink:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "toolmesh_executor",
-            str(config),
-            stdout=sink,
-            stderr=sink,
-            env={"PATH": "/usr/bin:/bin", **environment},
-        )
-    try:
-        async with asyncio.timeout(_READY_S):
-            while b'"ready"' not in log.read_bytes():
-                assert process.returncode is None, log.read_text()
-                await asyncio.sleep(0.05)
+    async with spawned_executor(config, log, {"PATH": "/usr/bin:/bin", **environment}) as process:
         yield log
-    finally:
         if process.returncode is None:
             process.terminate()
-        await process.wait()
+            await process.wait()

@@ -1,8 +1,6 @@
 """Executors with agents whose model is scripted, on a real broker; their tools are functions of the test."""
 
 import asyncio
-import contextlib
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,6 +10,7 @@ from typing import Any
 
 import yaml
 from tests.support.brokers import NAMESPACE, jetstream_settings, provisioned_jetstream
+from tests.support.executor_process import spawned_executor
 from tests.support.nats_server import NatsServerProcess, nats_server
 from tests.support.scripted_worker import Behaviour as Tool
 from tests.support.scripted_worker import ScriptedWorker, scripted_worker
@@ -112,26 +111,8 @@ class TaskMesh:
         """Run an executor as a process that may be killed."""
         config, log = self.folder / f"{name}.yaml", self.folder / f"{name}.log"
         config.write_text(yaml.safe_dump(self.document(name, agents)))
-        with log.open("ab") as sink:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "toolmesh_executor",
-                str(config),
-                stdout=sink,
-                stderr=sink,
-                env={"PATH": "/usr/bin:/bin", **_MODEL_VARIABLES},
-            )
-        try:
-            async with asyncio.timeout(30):
-                while b'"ready"' not in log.read_bytes():
-                    assert process.returncode is None, log.read_text()
-                    await asyncio.sleep(0.05)
+        async with spawned_executor(config, log, {"PATH": "/usr/bin:/bin", **_MODEL_VARIABLES}) as process:
             yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
 
     async def until_known(self, agents: Mapping[str, object]) -> None:
         """Wait until the mesh knows these agents, and every executor has its tools in view."""

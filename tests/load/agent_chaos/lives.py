@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.effects import IN_THE_OPEN, Effects
-from tests.support.python_commands import module_command
+from tests.support.executor_process import spawned_executor
 from tests.support.worker_mesh import NAMESPACE, POOL, WorkerMesh
 from tests.support.worker_process import worker_process
 
@@ -102,20 +102,5 @@ def executor_life(mesh: WorkerMesh, name: str, agents: Path) -> Life:
     config = mesh.folder / f"{name}.yaml"
     config.write_text(json.dumps(document))
 
-    @asynccontextmanager
-    async def life() -> AsyncIterator[asyncio.subprocess.Process]:
-        with (mesh.folder / f"{name}.log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                *module_command("toolmesh_executor", str(config)),
-                stdout=log,
-                stderr=log,
-                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
-            )
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-    return life
+    log, environment = mesh.folder / f"{name}.log", {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    return lambda: spawned_executor(config, log, environment, ready=False)

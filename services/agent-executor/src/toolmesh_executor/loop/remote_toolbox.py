@@ -7,7 +7,7 @@ from typing import Final
 
 from toolmesh_client.result import CallResult
 from toolmesh_client.supervisor import PublishedCall
-from toolmesh_contracts.envelopes.reply import Outcome, Status
+from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.approval_text import approval_text
 from toolmesh_executor.dispatch import CallWatch, Dispatcher
@@ -105,16 +105,12 @@ class RemoteToolbox:
     async def recover(self, started: ToolStarted, arguments: bytes) -> CallFound:
         """Wait for the result of a call that another run began."""
         if started.remote is None:
-            return ToolOutcome(outcome=Outcome.ERROR, content=OUTCOME_UNKNOWN, code=ErrorCode.WORKER_LOST)
+            return ToolOutcome.failed(ErrorCode.WORKER_LOST, OUTCOME_UNKNOWN)
         try:
             result = await self.dispatcher.client.recover(started.remote)
         except ToolmeshError as error:
-            return ToolOutcome(
-                outcome=Outcome.ERROR,
-                content=f"{OUTCOME_UNKNOWN} ({error.message})",
-                code=error.code,
-                invocation=started.remote.invocation,
-            )
+            told = f"{OUTCOME_UNKNOWN} ({error.message})"
+            return ToolOutcome.failed(error.code, told, started.remote.invocation)
         return NoResultYet.NEVER_BEGAN if result is None else self._outcome(result)
 
     def _outcome(self, result: CallResult) -> ToolOutcome:

@@ -112,7 +112,7 @@ class ToolCall:
         """Return why a call is not even tried; None if it is."""
         request = self._request
         if (failure := broken_tools(state.results()).get(request.name)) is not None:
-            return _refusal(
+            return ToolOutcome.failed(
                 ErrorCode.TOOL_NOT_AVAILABLE,
                 f"tool {request.name!r} failed the same way three times and is not called again in this task; do "
                 f"without it or tell the user. It said: {failure}",
@@ -123,15 +123,15 @@ class ToolCall:
                 await self._toolbox.ready(request.name)
                 names = self._names()
         except ToolmeshError as error:
-            return _refusal(error.code, error.message)
+            return ToolOutcome.failed(error.code, error.message)
         if request.name not in names:
             return unknown_tool(request.name, names)
         try:
             parsed = json.loads(request.arguments or "{}")
         except (ValueError, RecursionError) as error:
-            return _refusal(ErrorCode.INVALID_ARGUMENTS, f"the arguments are not valid JSON: {error}")
+            return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, f"the arguments are not valid JSON: {error}")
         if not isinstance(parsed, dict):
-            return _refusal(ErrorCode.INVALID_ARGUMENTS, "the arguments must be a JSON object")
+            return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, "the arguments must be a JSON object")
         return None
 
     def _names(self) -> list[str]:
@@ -141,13 +141,15 @@ class ToolCall:
 def _answered(answer: QuestionAnswered) -> ToolOutcome | None:
     """Return what a person's answer makes of a call; None if it is to be made."""
     if not answer.by:
-        return _refusal(ErrorCode.DEADLINE_EXCEEDED, "the person who was asked did not answer in time")
+        return ToolOutcome.failed(ErrorCode.DEADLINE_EXCEEDED, "the person who was asked did not answer in time")
     if answer.asks_for is QuestionKind.INPUT:
         return ToolOutcome(outcome=Outcome.OK, content=answer.text)
     if answer.approved:
         return None
     reason = f": {answer.text}" if answer.text else ""
-    return _refusal(ErrorCode.PERMISSION_DENIED, f"the person who was asked did not agree to this call{reason}")
+    return ToolOutcome.failed(
+        ErrorCode.PERMISSION_DENIED, f"the person who was asked did not agree to this call{reason}"
+    )
 
 
 def _approval(request: ToolRequest, needed: ApprovalNeeded) -> QuestionAsked:
@@ -163,7 +165,3 @@ def _approval(request: ToolRequest, needed: ApprovalNeeded) -> QuestionAsked:
 
 def _in_ms(seconds: float) -> int:
     return int((time.time() + seconds) * 1000)
-
-
-def _refusal(code: ErrorCode, content: str) -> ToolOutcome:
-    return ToolOutcome(outcome=Outcome.ERROR, content=content, code=code)

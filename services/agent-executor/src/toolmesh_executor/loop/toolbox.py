@@ -41,6 +41,11 @@ class ToolOutcome:
     code: ErrorCode | None = None
     invocation: str = ""
 
+    @classmethod
+    def failed(cls, code: ErrorCode, content: str, invocation: str = "") -> "ToolOutcome":
+        """Return that a call did not do what it was asked for."""
+        return cls(outcome=Outcome.ERROR, content=content, code=code, invocation=invocation)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalNeeded:

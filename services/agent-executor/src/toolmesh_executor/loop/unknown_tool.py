@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from toolmesh_contracts.config_problems import nearest
-from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.loop.toolbox import ToolOutcome
 
@@ -15,4 +14,4 @@ def unknown_tool(name: str, known: Sequence[str]) -> ToolOutcome:
     near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else f"the tools are: {', '.join(known) or 'none'}"
     content = f"there is no tool {name!r}; {hint}"
-    return ToolOutcome(outcome=Outcome.ERROR, content=content, code=ErrorCode.TOOL_NOT_FOUND)
+    return ToolOutcome.failed(ErrorCode.TOOL_NOT_FOUND, content)

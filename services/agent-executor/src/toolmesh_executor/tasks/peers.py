@@ -117,7 +117,7 @@ class PeerToolbox:
         """Give the agent a task; its answer comes later."""
         text = _text(arguments)
         if not text.strip():
-            return _error(ErrorCode.INVALID_ARGUMENTS, "`text` must say what the agent is asked")
+            return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, "`text` must say what the agent is asked")
         peer = PeerCall(task=new_uuid7(), deadline_ms=self._deadline_ms())
         await progress.begin(peer=peer)
         return await self._ask(peer, name, text)
@@ -142,12 +142,16 @@ class PeerToolbox:
             case TaskCompleted(text=answer):
                 return ToolOutcome(outcome=Outcome.OK, content=answer)
             case TaskFailed(code=code, message=message):
-                return _error(code, message)
+                return ToolOutcome.failed(code, message)
             case TaskCancelled(reason=reason):
-                return _error(ErrorCode.CANCELLED, f"the agent's task was cancelled: {reason}")
+                return ToolOutcome.failed(ErrorCode.CANCELLED, f"the agent's task was cancelled: {reason}")
         if _now_ms() >= peer.deadline_ms + GRACE_MS:
             late = TaskFailed(code=ErrorCode.DEADLINE_EXCEEDED, message=f"{name} did not answer in time")
-            return _error(late.code, late.message) if await self._end(peer.task, late) else NoResultYet.COMES_LATER
+            return (
+                ToolOutcome.failed(late.code, late.message)
+                if await self._end(peer.task, late)
+                else NoResultYet.COMES_LATER
+            )
         if state.started is None:
             # Perhaps it was never sent: whoever was to do it stopped right before.
             return await self._ask(peer, name, text)
@@ -166,7 +170,7 @@ class PeerToolbox:
         try:
             await self._sender.start(task, self._task.token)
         except BrokerError as error:
-            return _error(error.code, f"the agent was not asked: {error.message}")
+            return ToolOutcome.failed(error.code, f"the agent was not asked: {error.message}")
         return NoResultYet.COMES_LATER
 
     def _deadline_ms(self) -> int:
@@ -187,10 +191,6 @@ def _text(arguments: bytes) -> str:
 
 def _description(name: str, one: AgentSummary) -> str:
     return f"Ask the agent {name}. {one.description}".strip()
-
-
-def _error(code: ErrorCode, content: str) -> ToolOutcome:
-    return ToolOutcome(outcome=Outcome.ERROR, content=content, code=code)
 
 
 def _now_ms() -> int:
