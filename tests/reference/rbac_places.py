@@ -40,5 +40,5 @@ def covers_not(grant: str, required: str) -> str:
 
 
 def not_there(identifier: str, outcome: str, lacks: str) -> Row:
-    """A row that needs what does not exist."""
-    return Row(identifier, outcome, lacks=lacks, apart="there is nothing to test yet")
+    """A row that needs what does not exist, as docs/access.md says in these words."""
+    return Row(identifier, outcome, lacks=lacks, told_in="docs/access.md", apart="there is nothing to test yet")

@@ -18,7 +18,9 @@ class Row:
     tests: tuple[str, ...] = ()
     """Node ids: `path::test_name` (then each of its parameters) or `path::test_name[parameter]`."""
     lacks: str = ""
-    """What toolmesh lacks: the row has no tests then, and counts as not proven."""
+    """What toolmesh lacks, as a page of the docs says it: the row has no tests then, and counts as documented."""
+    told_in: str = ""
+    """The page that holds this reason; given exactly when something lacks."""
     differs: str = ""
     """Why we do otherwise than the contract has it; the tests then prove our outcome."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.reference.levels import Level, level_of
 from tests.reference.rooms import rooms, rows_of
-from tests.reference.run import fault
+from tests.reference.run import fault, untold
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +21,8 @@ def test_every_row_names_its_outcome_and_a_test(room: str) -> None:
     assert sorted({name for name in identifiers if identifiers.count(name) > 1}) == []
     assert [row.identifier for row in rows if not row.outcome or ":" not in row.identifier] == []
     assert [row.identifier for row in rows if bool(row.tests) == bool(row.lacks)] == []
+    assert [row.identifier for row in rows if bool(row.told_in) != bool(row.lacks)] == []
+    assert [wrong for row in rows if row.lacks and (wrong := untold(row.lacks, ROOT / row.told_in))] == []
 
 
 @pytest.mark.parametrize("room", rooms())
@@ -66,7 +68,15 @@ def test_a_row_is_proven_by_tests_that_passed_and_nothing_else() -> None:
     outcomes = {"t.py::a": "passed", "t.py::b[1]": "passed", "t.py::b[2]": "failed", "t.py::c": "skipped"}
     assert fault(["t.py::a", "t.py::b[1]"], outcomes) == ""
     assert fault([], outcomes) == "no test"
-    assert fault([], outcomes, "not built") == "not built"
     assert fault(["t.py::a", "t.py::b"], outcomes) == "t.py::b failed"
     assert fault(["t.py::c"], outcomes) == "t.py::c was skipped"
     assert fault(["t.py::d"], outcomes) == "t.py::d did not run"
+
+
+def test_what_is_lacking_has_to_be_said_by_its_page(tmp_path: Path) -> None:
+    """However its lines are broken; a row fails when its sentence is taken away."""
+    page = tmp_path / "page.md"
+    page.write_text("- Cards: there are\n  no cards.\n", encoding="utf-8")
+    assert untold("there are no cards", page) == ""
+    page.write_text("- Cards.\n", encoding="utf-8")
+    assert untold("there are no cards", page) == "page.md does not say: there are no cards"

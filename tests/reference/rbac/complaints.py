@@ -12,7 +12,7 @@ ROWS = [
     not_there(
         "6:5-mcp-tools",
         "The same of an MCP tool.",
-        "MCP tools can't be called yet: an agent runs without such entries",
+        "MCP and OpenAPI tools and connectors can't be called yet: an agent runs without such entries",
     ),
     not_there(
         "6:6-agent-card",

@@ -87,7 +87,7 @@ ROWS = [
     not_there(
         "2:built-in-exceptions",
         "notify_user, send_email and datadog_logs need a scope each.",
-        "these built-in tools do not exist",
+        "`notify_user`, `send_email` and `datadog_logs` do not exist",
     ),
     Row(
         "2:custom-tools",
@@ -102,7 +102,7 @@ ROWS = [
     not_there(
         "2:custom-tools-mcp-openapi",
         "The same of MCP and OpenAPI tools and of connectors.",
-        "tools of these kinds can't be called yet: an agent runs without such entries",
+        "MCP and OpenAPI tools and connectors can't be called yet: an agent runs without such entries",
     ),
     Row(
         "2:check-points",
