@@ -53,7 +53,7 @@ ROWS = [
     not_there(
         "2:delegation-root-task",
         "A peer accepts a token only of the root task of its own.",
-        "a token is bound to caller, scopes and time, and to no task: nobody makes one for each task yet",
+        "a token can name its task, but nothing checks that yet; it is bound to caller, scopes and time",
     ),
     not_there(
         "2:trust-cards",
