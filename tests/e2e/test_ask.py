@@ -26,7 +26,11 @@ async def test_an_agent_answers_through_a_sandboxed_tool(tmp_path: Path) -> None
     assert steps[-1] == "echo  ok"
     assert system == "Help."
     told = json.loads(document.stdout)
-    assert (told["outcome"], told["turns"], told["usage"]) == ("ok", 2, {"input_tokens": 22, "output_tokens": 14})
+    assert (told["outcome"], told["turns"], told["usage"]) == (
+        "ok",
+        2,
+        {"input_tokens": 22, "output_tokens": 14, "cost_dollars": None},
+    )
     (call,) = told["tools"]
     assert (call["tool"], call["arguments"], call["outcome"]) == ("echo", {"text": "hi"}, "ok")
     assert call["invocation"]
