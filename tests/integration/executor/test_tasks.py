@@ -313,3 +313,19 @@ async def test_an_agents_turns_go_to_the_providers_of_the_executor(tmp_path: Pat
             assert completed(await mesh.answered("helper", "hello")) == "you said hello"
         (asked,) = mesh.model.asked
     assert (asked.model, asked.key) == ("small", "house-key")
+
+
+@pytest.mark.requirement("task:admission")
+async def test_a_task_whose_token_is_no_longer_good_when_it_comes_again_ends(tmp_path: Path) -> None:
+    """Its executor is gone and its token is not believed any more: it fails with that reason, instead of never ending."""
+    async with task_mesh(tmp_path, {"slow": until_cancelled}) as mesh:
+        async with mesh.executor_process({"helper": agent("slow")}, "executor-1") as first:
+            await mesh.until_known({"helper": 0})
+            task = await mesh.ask("helper", "slow {}")
+            await mesh.followed(task, until="tool.started")
+            first.kill()
+            await first.wait()
+        keys = {**mesh.document("executor-2", {})["keys"], "issuer": str(mesh.issuer.executor_public_file)}
+        async with mesh.executor({"helper": agent("slow")}, "executor-2", keys=keys):
+            ended = failed(await mesh.followed(task))
+    assert ended.code is ErrorCode.AUTHENTICATION_FAILED

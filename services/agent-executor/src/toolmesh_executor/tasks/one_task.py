@@ -37,6 +37,8 @@ class Settled(Enum):
     """Nothing is left to do for it."""
     KEPT = "kept"
     """Another executor has it, too, and settles it."""
+    AGAIN = "again"
+    """The task was taken over meanwhile: it has to come again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +76,16 @@ class OneTask:
                     await self._run(journal)
             except JournalLostError:
                 if journal.state.ended is None:
-                    return Settled.KEPT if journal.state.message == self.message else Settled.DONE
+                    return self._left(journal)
             await self._afterwards(journal)
         return Settled.DONE
+
+    def _left(self, journal: StreamJournal) -> Settled:
+        """Return what becomes of the message, now that another executor has the task."""
+        answer = self.delivered.task.answer
+        if answer is not None and answer.call in journal.state.questions:
+            return Settled.AGAIN
+        return Settled.KEPT if journal.state.message == self.message else Settled.DONE
 
     # -- whose it is
 

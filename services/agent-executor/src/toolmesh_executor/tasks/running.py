@@ -15,6 +15,7 @@ from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_executor.agent_loops import AgentLoops
 from toolmesh_executor.dispatch import TokenVerifier
 from toolmesh_executor.loop.records import TaskFailed
+from toolmesh_executor.tasks.cancelling import stop_calls
 from toolmesh_executor.tasks.delivered import NotAcceptedError, read_delivery
 from toolmesh_executor.tasks.errors import JournalLostError
 from toolmesh_executor.tasks.journal import opened_journal
@@ -105,8 +106,11 @@ class TaskRunner:
         )
         try:
             settled = await self._stoppable(delivered.task.id, one)
-            if settled is Settled.DONE:
-                await delivery.ack()
+            match settled:
+                case Settled.DONE:
+                    await delivery.ack()
+                case Settled.AGAIN:
+                    await _hand_back(delivery, _AGAIN_S)
         except asyncio.CancelledError:
             await _hand_back(delivery, 0.0)
             raise
@@ -139,18 +143,23 @@ class TaskRunner:
                 self._running.pop(task, None)
 
     async def _refuse(self, delivery: Delivery, error: NotAcceptedError) -> None:
-        """Tell it in the task's events, if it has none yet: nobody can end another's task by a bad token."""
+        """Tell it in the events of a task that hangs on this message: nobody ends another's task by a bad token."""
         _log.warning("a task was refused", task=error.task, code=error.code, reason=error.message)
         try:
             if error.task:
-                async with opened_journal(self._broker.events(), error.task, self._executor) as journal:
-                    if journal.number == 0:
-                        await journal.append(TaskFailed(code=error.code, message=error.message, hint=error.hint))
-            await delivery.term(error.message)
-        except JournalLostError:
+                await self._end_refused(error, delivery.sequence)
             await delivery.term(error.message)
         except ToolmeshError as failure:
             _log.warning("a refused task comes again", task=error.task, reason=failure.message)
+
+    async def _end_refused(self, error: NotAcceptedError, message: int) -> None:
+        record = TaskFailed(code=error.code, message=error.message, hint=error.hint)
+        async with opened_journal(self._broker.events(), error.task, self._executor) as journal:
+            # Its token may have expired while its executor was gone.
+            if journal.number == 0 or journal.state.message == message:
+                with contextlib.suppress(JournalLostError):
+                    await journal.append(record)
+                    await stop_calls(self._broker, self._loops.dispatcher.client, journal.state, error.message)
 
 
 async def _beat(delivery: Delivery) -> None:
