@@ -43,9 +43,9 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_violation
         task = await mesh.ask("helper", "Oslo?")
         assert data_of(await mesh.followed(task)) == {"city": "Oslo", "degrees": 22}
         problems = [record.problem for record in mesh.records(task) if isinstance(record, AnswerRefused)]
-        assert ["no JSON" in problems[0], "at $.degrees" in problems[1], len(problems)] == [True, True, 2]
+        assert ["no JSON" in problems[0], "degrees: " in problems[1], len(problems)] == [True, True, 2]
         assert json.dumps(FORECAST, sort_keys=True) in mesh.model.asked[0].system
-        assert "at $.degrees" in mesh.model.asked[2].user
+        assert "degrees: " in mesh.model.asked[2].user
 
 
 @pytest.mark.requirement("loop:structured")
@@ -71,7 +71,7 @@ async def test_a_request_that_does_not_fit_is_refused_before_any_model_is_asked(
         assert mesh.model.asked == []
         assert isinstance((await mesh.answered("helper", '{"city": "Oslo", "degrees": 2}')).ended, TaskCompleted)
     assert isinstance(refused, TaskFailed)
-    assert (refused.code, "at $.city" in refused.message) == (ErrorCode.INVALID_ARGUMENTS, True)
+    assert (refused.code, "city: " in refused.message) == (ErrorCode.INVALID_ARGUMENTS, True)
     assert isinstance(broken, TaskFailed)
     assert (broken.code, "output_schema" in broken.message) == (ErrorCode.INVALID_CONFIGURATION, True)
 

@@ -3,18 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Final, NoReturn
-
-from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, ValidationError
+from typing import Any, Final
 
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.schema_validator import SchemaUnusableError, SchemaValidator, first_line
 
 __all__ = ["JsonSchema", "compiled", "without_fence"]
 
-_MAX_PROBLEMS: Final = 10
-_SHOWN: Final = 200
-_REGEX: Final = FancyRegexOptions(backtrack_limit=100_000, size_limit=1 << 20, dfa_size_limit=1 << 20)
 _FENCE: Final = "```"
 
 
@@ -27,7 +22,7 @@ class JsonSchema:
     """
 
     document: Mapping[str, Any]
-    _validator: Draft202012Validator
+    _validator: SchemaValidator
 
     def problem(self, text: str) -> str:
         """Return why a text is no JSON value that fits, each violation with its place; empty if it fits."""
@@ -36,10 +31,9 @@ class JsonSchema:
         except (ValueError, RecursionError) as error:
             return f"it is no JSON: {error}"
         try:
-            found = [_told(error) for error in islice(self._validator.iter_errors(value), _MAX_PROBLEMS)]
+            return "; ".join(self._validator.problems(value))
         except (ValueError, RecursionError) as error:
-            return f"it can't be checked: {str(error)[:_SHOWN]}"
-        return "; ".join(found)
+            return f"it can't be checked: {first_line(str(error))}"
 
 
 def compiled(schema: Mapping[str, Any] | None, key: str) -> JsonSchema | None:
@@ -55,14 +49,13 @@ def compiled(schema: Mapping[str, Any] | None, key: str) -> JsonSchema | None:
     if schema is None:
         return None
     try:
-        validator = Draft202012Validator(dict(schema), retriever=_refuse, pattern_options=_REGEX)
-    except (ValidationError, ReferencingError, ValueError, RecursionError) as error:
+        return JsonSchema(schema, SchemaValidator.of(schema))
+    except SchemaUnusableError as error:
         raise ToolmeshError(
-            f"`{key}` of the agent's file is no JSON Schema that can be used: {str(error).splitlines()[0][:_SHOWN]}",
+            f"`{key}` of the agent's file is no JSON Schema that can be used: {error}",
             code=ErrorCode.INVALID_CONFIGURATION,
             hint="correct it; references may only lead into the schema itself",
         ) from error
-    return JsonSchema(schema, validator)
 
 
 def without_fence(text: str) -> str:
@@ -71,12 +64,3 @@ def without_fence(text: str) -> str:
     if len(lines) > 1 and lines[0].startswith(_FENCE) and lines[-1].strip() == _FENCE:
         return "\n".join(lines[1:-1])
     return text
-
-
-def _told(error: ValidationError) -> str:
-    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
-    return f"at ${place}: {error.message[:_SHOWN]}"
-
-
-def _refuse(uri: str) -> NoReturn:
-    raise ValueError(f"{uri} is outside of the schema")

@@ -8,22 +8,19 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final, NoReturn
-
-from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, ValidationError
 
 from toolmesh_contracts.argument_names import unknown_arguments
 from toolmesh_contracts.envelopes.catalog import ArtifactParameter
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.schema_validator import SchemaUnusableError, SchemaValidator, first_line
 from toolmesh_runtime.arguments.artifact_names import check_artifacts, with_artifact_names
 from toolmesh_runtime.arguments.coercion import NestingError, coerce_arguments
 
 __all__ = ["ArgumentRules", "CheckedArguments", "InvalidArgumentsError"]
 
-_MAX_PROBLEMS: Final = 10
+_MOST_NAMES: Final = 10
 _SHOWN: Final = 200
-_REGEX: Final = FancyRegexOptions(backtrack_limit=100_000, size_limit=1 << 20, dfa_size_limit=1 << 20)
 _OPEN: Final = frozenset(
     {
         "$ref",
@@ -75,7 +72,7 @@ class ArgumentRules:
     artifact_params: Mapping[str, ArtifactParameter]
     strict: bool = False
     unusable: str = ""
-    _validator: Draft202012Validator | None = field(default=None, compare=False, repr=False)
+    _validator: SchemaValidator | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -85,9 +82,9 @@ class ArgumentRules:
         validator, unusable = None, ""
         if not strict:
             try:
-                validator = Draft202012Validator(dict(parameters), retriever=_refuse, pattern_options=_REGEX)
-            except (ValidationError, ReferencingError, ValueError, RecursionError) as error:
-                unusable = _first_line(str(error))
+                validator = SchemaValidator.of(parameters)
+            except SchemaUnusableError as error:
+                unusable = str(error)
         return cls(
             parameters=parameters,
             artifact_params=artifact_params,
@@ -117,7 +114,7 @@ class ArgumentRules:
                 arguments, notes = self._without_unknown(tool, arguments)
             problems = self._missing(arguments, sent) or self._problems(arguments)
         except (ValueError, RecursionError) as error:
-            reason = str(error) if isinstance(error, NestingError) else _first_line(str(error)) or "nested too deep"
+            reason = str(error) if isinstance(error, NestingError) else first_line(str(error)) or "nested too deep"
             raise InvalidArgumentsError(f"{tool}: the arguments can't be used: {reason}") from error
         if problems:
             raise InvalidArgumentsError(f"{tool}: {'; '.join(problems)}", hint=self._takes())
@@ -134,7 +131,7 @@ class ArgumentRules:
         unknown = [name for name in arguments if name not in known]
         if not unknown:
             return arguments, ()
-        names = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MAX_PROBLEMS])
+        names = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MOST_NAMES])
         kept = {name: value for name, value in arguments.items() if name in known}
         return kept, (f"{tool} has no argument {names}; left out. {self._takes()}",)
 
@@ -153,13 +150,7 @@ class ArgumentRules:
         return [told, unknown] if unknown else [told]
 
     def _problems(self, arguments: dict[str, Any]) -> list[str]:
-        if self._validator is None:
-            return []
-        return [_told(error) for error in islice(self._validator.iter_errors(arguments), _MAX_PROBLEMS)]
-
-
-def _refuse(uri: str) -> NoReturn:
-    raise ValueError(f"a reference leads out of the schema: {uri}")
+        return [] if self._validator is None else self._validator.problems(arguments)
 
 
 def _read(data: bytes) -> dict[str, Any]:
@@ -191,16 +182,3 @@ def _same_types(left: Any, right: Any) -> bool:
     if isinstance(left, list):
         return all(map(_same_types, left, right))
     return True
-
-
-def _told(error: ValidationError) -> str:
-    path = ""
-    for part in error.instance_path:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    text = _first_line(error.message)
-    return f"{path[:_SHOWN]}: {text}" if path else text
-
-
-def _first_line(text: str) -> str:
-    first = text.strip().split("\n", 1)[0]
-    return first if len(first) <= _SHOWN else f"{first[:_SHOWN]}..."
