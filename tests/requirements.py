@@ -55,6 +55,9 @@ REQUIREMENTS = {
         CHANGING, "Agents follow their files; a broken file's agents stay as they were, and it is told until mended."
     ),
     "embeds:arguments": Requirement(EMBEDS, "Embeds in a tool call's arguments are replaced once, results never."),
+    "embeds:answers": Requirement(
+        EMBEDS, "Embeds in an answer are replaced as it streams, but not in code; the model reads its own words."
+    ),
     "demo:forecast": Requirement(
         README, "The demo prints the forecast of the example tools and ends with one plain line."
     ),

@@ -60,8 +60,12 @@ ROWS = [
     ),
     Row(
         "3.5:enable_embed_resolution",
-        "On: embeds in tools' arguments are replaced.",
-        (_DEFAULTS, "tests/e2e/test_changed_agents.py::test_embeds_in_arguments_are_replaced_unless_the_file_says_no"),
+        "On: embeds in answers and in tools' arguments are replaced.",
+        (
+            _DEFAULTS,
+            "tests/e2e/test_changed_agents.py::test_embeds_in_arguments_are_replaced_unless_the_file_says_no",
+            "tests/integration/executor/test_embedded_answers.py::test_an_agent_can_do_without",
+        ),
     ),
     _quiet("enable_artifact_content_instruction", "On."),
     _quiet("artifact_handling_mode", "ignore, embed or reference."),

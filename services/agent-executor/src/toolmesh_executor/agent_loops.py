@@ -107,9 +107,10 @@ class AgentLoops:
             deadline_ms=task.deadline_ms,
         )
         toolbox: Toolbox = JoinedToolbox((remote, self._peers(config, task)))
-        if config.enable_embed_resolution:
+        embeds = EarlyEmbeds() if config.enable_embed_resolution else None
+        if embeds is not None:
             raw = raw_arguments_of(self.dispatcher, task.agent, task.token)
-            toolbox = EmbeddingToolbox(toolbox, EarlyEmbeds(), raw)
+            toolbox = EmbeddingToolbox(toolbox, embeds, raw)
         limits = LoopLimits(max_turns=config.max_llm_calls_per_task, continues=config.enable_auto_continuation)
         settings = LoopSettings(
             model=endpoint.name,
@@ -117,6 +118,7 @@ class AgentLoops:
             limits=limits,
             piece_bytes=config.stream_batching_threshold_bytes,
             compaction=config.auto_summarization.compaction_percentage,
+            embeds=embeds,
             input_schema=compiled(config.input_schema, "input_schema"),
             output_schema=compiled(config.output_schema, "output_schema"),
         )

@@ -26,6 +26,7 @@ from toolmesh_executor.loop.records import (
     ToolEnded,
     ToolStatus,
     TurnRestarted,
+    TurnStatus,
 )
 from toolmesh_executor.loop.task_state import TaskState
 
@@ -67,22 +68,27 @@ class TaskPrinter:
                 for request in requests:
                     self._tools[agents, request.call] = request.name
                     self._step(request.name, _short(request.arguments), Colour.STRONG)
+            case TurnStatus(text=text):
+                self._step("model", text, Colour.FAINT)
             case ToolStatus(call=call, text=text):
                 self._step(self._tools[agents, call], text, Colour.FAINT)
             case AnswerRefused(problem=problem):
                 self._step("model", f"answers once more: {problem}", Colour.WARNING)
-            case QuestionAsked(call=call, text=text, arguments=arguments):
-                shown = f"asks: {_one_line(text)}" + (f" {_short(arguments)}" if arguments else "")
-                self._step(self._tools[agents, call], shown, Colour.WARNING)
-            case QuestionAnswered(call=call, by=by, asks_for=asks_for, approved=approved):
-                agreed = "" if asks_for is QuestionKind.INPUT else ": yes" if approved else ": no"
-                self._step(
-                    self._tools[agents, call], f"answered by {by}{agreed}" if by else "nobody answered", Colour.FAINT
-                )
+            case QuestionAsked() | QuestionAnswered():
+                self._question(record, self._tools[agents, record.call])
             case ToolEnded(call=call, outcome=outcome, content=content):
                 good = outcome in {Outcome.OK, Outcome.PARTIAL}
                 shown = outcome.value if good else f"{outcome.value}: {_short(content)}"
                 self._step(self._tools[agents, call], shown, Colour.GOOD if good else Colour.BAD)
+
+    def _question(self, record: QuestionAsked | QuestionAnswered, tool: str) -> None:
+        if isinstance(record, QuestionAsked):
+            arguments = f" {_short(record.arguments)}" if record.arguments else ""
+            self._step(tool, f"asks: {_one_line(record.text)}{arguments}", Colour.WARNING)
+            return
+        agreed = "" if record.asks_for is QuestionKind.INPUT else ": yes" if record.approved else ": no"
+        told = f"answered by {record.by}{agreed}" if record.by else "nobody answered"
+        self._step(tool, told, Colour.FAINT)
 
     def _step(self, name: str, text: str, colour: Colour) -> None:
         self._end_line()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Embed", "replace_embeds"]
+__all__ = ["Embed", "may_become_embed", "replace_embeds"]
 
 _NAME: Final = "[A-Za-z0-9_]"
 _LONGEST_NAME: Final = 64
@@ -13,6 +13,7 @@ _LONGEST_EXPRESSION: Final = 4000
 # No guillemet inside: texts are read once, from left to right, and an embed never holds another one.
 _INSIDE: Final = rf"[^«»\n]{{0,{_LONGEST_EXPRESSION}}}"
 _EMBED: Final = re.compile(rf"«({_NAME}{{1,{_LONGEST_NAME}}}):({_INSIDE})»")
+_BEGUN: Final = re.compile(rf"«(?:{_NAME}{{0,{_LONGEST_NAME}}}|{_NAME}{{1,{_LONGEST_NAME}}}:{_INSIDE})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +47,9 @@ def replace_embeds(text: str, value_of: Callable[[Embed], str | None]) -> str:
         return match[0] if found is None else found
 
     return _EMBED.sub(value, text)
+
+
+def may_become_embed(text: str) -> int:
+    """Return where the last embed begins that the next piece of a text may end; the text's length without one."""
+    begun = text.rfind("«")
+    return begun if begun >= 0 and _BEGUN.fullmatch(text, begun) else len(text)

@@ -31,6 +31,7 @@ __all__ = [
     "ToolStatus",
     "TurnRestarted",
     "TurnStarted",
+    "TurnStatus",
 ]
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -95,6 +96,13 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="text.delta"):
     """The next piece of the text of the turn under way."""
+
+    turn: _Count
+    text: str
+
+
+class TurnStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="turn.status"):
+    """A line of progress that the model put into its answer."""
 
     turn: _Count
     text: str
@@ -258,6 +266,7 @@ Record: TypeAlias = (
     | TaskResumed
     | TurnStarted
     | TextDelta
+    | TurnStatus
     | TurnRestarted
     | ModelAnswered
     | AnswerRefused

@@ -8,9 +8,12 @@ from typing import Final, Protocol
 
 import msgspec
 
+from toolmesh_broker.errors import BrokerError
 from toolmesh_broker.task_scope import task_scope
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_executor.embeds.early import EarlyEmbeds
 from toolmesh_executor.json_schema import JsonSchema, without_fence
+from toolmesh_executor.loop.answer_stream import AnswerStream
 from toolmesh_executor.loop.compaction import compacted
 from toolmesh_executor.loop.conversation import conversation
 from toolmesh_executor.loop.decisions import AskModel, CallTools, End, LoopLimits, Wait, next_step
@@ -24,14 +27,12 @@ from toolmesh_executor.loop.records import (
     ModelAnswered,
     TaskCompleted,
     TaskFailed,
-    TextDelta,
     ToolRequest,
     TurnRestarted,
     TurnStarted,
 )
 from toolmesh_executor.loop.system_prompt import system_prompt
 from toolmesh_executor.loop.task_state import Terminal
-from toolmesh_executor.loop.text_pieces import TextPieces
 from toolmesh_executor.loop.tool_call import ToolCall
 from toolmesh_executor.loop.toolbox import Toolbox
 from toolmesh_executor.models.errors import QuestionTooLongError
@@ -68,6 +69,7 @@ class LoopSettings:
         model: Name of its model, for the record.
         piece_bytes: Least size of a piece of streamed text.
         compaction: How much of a conversation that is too long is summarized at first: more than 0, at most 1.
+        embeds: Replace those in answers; None leaves them.
         input_schema: What a request has to fit.
         output_schema: What an answer has to fit.
     """
@@ -77,6 +79,7 @@ class LoopSettings:
     limits: LoopLimits
     piece_bytes: int
     compaction: float = 0.25
+    embeds: EarlyEmbeds | None = None
     input_schema: JsonSchema | None = None
     output_schema: JsonSchema | None = None
 
@@ -162,34 +165,34 @@ class TaskRun:
 
     async def _turn(self, turn: int) -> None:
         started = TurnStarted(turn=turn, model=self._settings.model)
-        pieces = TextPieces(
-            self._settings.piece_bytes, lambda text: self._journal.append(TextDelta(turn=turn, text=text))
-        )
+        text = AnswerStream(self._journal, turn, self._settings.piece_bytes, self._settings.embeds)
 
         async def again(reason: str) -> None:
-            pieces.forget()
+            text.forget()
             await self._journal.append(TurnRestarted(turn=turn, reason=reason))
             await self._journal.append(started)
 
         await self._journal.append(started)
+        record: ModelAnswered | ConversationCompacted | TaskFailed
         try:
-            record = await self._answer(turn, pieces.add, again)
+            record = await self._answer(turn, text, again)
+        except BrokerError:
+            raise  # what was said could not be written down: the turn is asked again
         except ToolmeshError as error:
-            failed = TaskFailed(code=error.code, message=error.message, hint=error.hint)
-            await self._journal.append(failed)
-            return
-        await pieces.flush()
+            record = TaskFailed(code=error.code, message=error.message, hint=error.hint)
         await self._journal.append(record)
 
     async def _answer(
-        self, turn: int, on_text: Callable[[str], Awaitable[None]], on_again: Callable[[str], Awaitable[None]]
+        self, turn: int, text: AnswerStream, on_again: Callable[[str], Awaitable[None]]
     ) -> ModelAnswered | ConversationCompacted:
         # Making the question can fail, too: the caller's token may have expired.
         question = self._question()
         try:
-            return _answered(turn, await self._ask(question, on_text, on_again))
+            answer = await self._ask(question, text.add, on_again)
         except QuestionTooLongError as error:
             await on_again(f"{error.message}; the oldest part of the conversation is summarized")
+        else:
+            return _answered(turn, answer, await text.finish(answer.text))
         return await compacted(
             self._journal.state, self._earlier, self._settings.compaction, question, self._ask_unheard
         )
@@ -204,8 +207,10 @@ class TaskRun:
         state = self._journal.state
         tools = self._toolbox.tools()
         broken = broken_tools(state.results())
+        settings = self._settings
+        prompt = system_prompt(settings.instruction, tools, settings.output_schema, embeds=settings.embeds is not None)
         return TurnQuestion(
-            system_prompt=system_prompt(self._settings.instruction, tools, self._settings.output_schema),
+            system_prompt=prompt,
             messages=conversation(state, self._earlier),
             tools=tuple(tool.offered for tool in tools if tool.offered.name not in broken),
         )
@@ -231,14 +236,14 @@ class TaskRun:
             self._later.add(request.call)
 
 
-def _answered(turn: int, answer: TurnAnswer) -> ModelAnswered:
+def _answered(turn: int, answer: TurnAnswer, text: str) -> ModelAnswered:
     requests = tuple(
         ToolRequest(call=f"{turn}.{position}", model_id=call.model_id, name=call.name, arguments=call.arguments)
         for position, call in enumerate(answer.calls, 1)
     )
     return ModelAnswered(
         turn=turn,
-        text=answer.text,
+        text=text,
         response=msgspec.Raw(answer.response),
         requests=requests,
         finish=Finish(answer.finish),

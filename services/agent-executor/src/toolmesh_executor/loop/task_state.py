@@ -24,6 +24,7 @@ from toolmesh_executor.loop.records import (
     ToolStatus,
     TurnRestarted,
     TurnStarted,
+    TurnStatus,
 )
 
 __all__ = ["AnsweredTurn", "TaskState", "Terminal", "state_of"]
@@ -105,7 +106,7 @@ class TaskState:
                 return self._in_last_turn(record)
             case QuestionAsked() | QuestionAnswered():
                 return self._after_question(record)
-            case TextDelta() | ToolStatus():
+            case TextDelta() | ToolStatus() | TurnStatus():
                 return self
             case TaskCompleted() | TaskFailed() | TaskCancelled():
                 return replace(self, ended=record, questions=_NONE_ASKED)
