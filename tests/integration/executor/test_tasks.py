@@ -138,6 +138,23 @@ async def test_only_the_person_who_asked_can_answer_and_only_once(tmp_path: Path
 
 
 @pytest.mark.requirement("task:questions")
+async def test_an_agent_asks_its_user_by_itself_and_another_executor_goes_on(tmp_path: Path) -> None:
+    """Tools that need no worker; the task waits without the executor that asked, whose successor has the answer."""
+    asks = """ask_user_question {"questions": [{"question": "Which city?", "options": [{"label": "Oslo"}]}]}"""
+    helper = {"tools": [{"tool_type": "builtin-group", "group_name": "general_agent_tools"}]}
+    async with task_mesh(tmp_path, {"echo": echo}) as mesh:
+        async with mesh.executor({"helper": helper}):
+            task = await mesh.ask("helper", f'{asks}\nget_current_time {{"timezone": "Europe/Oslo"}}')
+            state = await mesh.followed(task, until="question.asked")
+            assert [question.text for question in state.questions.values()] == ["Which city?\n- Oslo"]
+        async with mesh.executor({"helper": helper}, "executor-2"):
+            await mesh.tasks.answer(task, Answer(call="1.1", text="Oslo, please"), mesh.token())
+            told = completed(await mesh.followed(task))
+    assert told.startswith("Oslo, please | {")
+    assert '"timezone": "Europe/Oslo"' in told
+
+
+@pytest.mark.requirement("task:questions")
 async def test_a_tools_question_is_answered_and_one_that_nobody_answers_ends(tmp_path: Path) -> None:
     """The answer is the call's result; without one in time the broker wakes the task, and the model is told."""
     quick = approved_agent("echo", timeout="1s")

@@ -1,7 +1,8 @@
 """Exposure, dispatch and worker: each of the three checks alone lets a caller reach what was granted, and nothing else.
 
 Each is tried with the two others switched off: exposure is only looked at; dispatch is asked for tools by name, and its
-worker runs whatever comes; the worker gets calls that are signed for everybody.
+worker runs whatever comes; the worker gets calls that are signed for everybody. What the executor runs itself has the
+first two.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.function_tools import Progress, names_of
 from tests.support.scripted_worker import catalog_entry, echo
 from tests.support.signed_calls import invocation, message
 from tests.support.tool_client import NAMESPACE, memory_mesh
@@ -25,11 +27,14 @@ from tests.support.tool_client import NAMESPACE, memory_mesh
 from toolmesh_contracts.access.authorization import AssignedRoles, Authorization, AuthorizationType, Role
 from toolmesh_contracts.access.narrowing import narrow
 from toolmesh_contracts.access.resolution import access_of_person
+from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.envelopes.values import Caller
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.scopes import ScopeSet
 from toolmesh_executor.agent_files import load_agents
-from toolmesh_executor.dispatch import Dispatcher, TokenVerifier
+from toolmesh_executor.dispatch import Dispatcher, DispatchError, TokenVerifier
+from toolmesh_executor.loop.builtin_toolbox import BuiltinToolbox
+from toolmesh_executor.loop.toolbox import ToolOutcome
 from toolmesh_executor.registry import AgentTools, build_registry
 from toolmesh_identity.development import ISSUER_NAME, DevelopmentIssuer
 from toolmesh_runtime.admission import CallRefusedError, Verifier, require_scopes
@@ -42,17 +47,24 @@ agents:
       - {tool_type: builtin, tool_name: by_entry, required_scopes: ["tool:entry:use"]}
       - {tool_type: builtin, tool_name: by_manifest}
       - {tool_type: builtin, tool_name: by_both, required_scopes: ["tool:entry:use", "connector:_:read"]}
+      - {tool_type: builtin, tool_name: get_current_time, required_scopes: ["tool:entry:use"]}
   - name: chief
     required_scopes: ["rbac:_:read"]
     tools:
       - {tool_type: builtin, tool_name: open}
       - {tool_type: builtin, tool_name: by_manifest}
+      - {tool_type: builtin-group, group_name: builtin_time_tools}
 """
 MANIFEST = {"open": (), "by_entry": (), "by_manifest": ("tool:manifest:use",), "by_both": ("tool:manifest:use",)}
 OF_AGENTS = {"clerk": ("agent:clerk:invoke",), "chief": ("agent:chief:invoke", "rbac:_:read")}
-OF_ENTRIES = {("clerk", "by_entry"): ("tool:entry:use",), ("clerk", "by_both"): ("tool:entry:use", "connector:_:read")}
+OF_ENTRIES = {
+    ("clerk", "by_entry"): ("tool:entry:use",),
+    ("clerk", "by_both"): ("tool:entry:use", "connector:_:read"),
+    ("clerk", "get_current_time"): ("tool:entry:use",),
+}
 REACHABLE = [(agent, tool) for agent in ("clerk", "chief") for tool in MANIFEST if agent == "clerk" or "_" not in tool]
 REACHABLE += [("chief", "by_manifest")]
+LOCAL = [("clerk", "get_current_time"), ("chief", "get_current_time")]
 
 USERS = st.sampled_from(["ann", "bob"])
 ROLES = st.integers(0, 3)
@@ -74,7 +86,7 @@ STEPS = st.lists(
         st.tuples(st.just("role"), ROLES, GRANTS, st.sets(ROLES, max_size=2)),
         st.tuples(st.just("user"), USERS, st.sets(ROLES, max_size=3)),
         st.tuples(st.just("delegate"), USERS, GRANTS),
-        st.tuples(st.just("call"), USERS, st.sampled_from(REACHABLE)),
+        st.tuples(st.just("call"), USERS, st.integers(0, 20)),
     ),
     min_size=3,
     max_size=14,
@@ -179,6 +191,37 @@ class Dispatch:
         return result.ok
 
 
+class LocalExposure:
+    """What the model is shown of the executor's own tools."""
+
+    def __init__(self, dispatcher: Dispatcher, issuer: DevelopmentIssuer) -> None:
+        self._dispatcher = dispatcher
+        self._issuer = issuer
+
+    def toolbox(self, scopes: tuple[str, ...], agent: str) -> BuiltinToolbox:
+        """What a task would have."""
+        token = self._issuer.token("ann", scopes, audience=NAMESPACE)
+        return BuiltinToolbox(dispatcher=self._dispatcher, agent=agent, token=token)
+
+    def reaches(self, scopes: tuple[str, ...], agent: str, tool: str) -> bool:
+        """It is in the list; a caller who may not call the agent sees none."""
+        try:
+            return tool in names_of(self.toolbox(scopes, agent).tools())
+        except DispatchError:
+            return False
+
+
+class LocalCall(LocalExposure):
+    """The executor's own tools, called by name."""
+
+    def reaches(self, scopes: tuple[str, ...], agent: str, tool: str) -> bool:
+        """It ran."""
+        outcome = asyncio.run(self.toolbox(scopes, agent).call(tool, b"{}", Progress()))
+        assert isinstance(outcome, ToolOutcome)
+        assert outcome.outcome is Outcome.OK or outcome.code is ErrorCode.PERMISSION_DENIED, outcome
+        return outcome.outcome is Outcome.OK
+
+
 class WorkerAlone:
     """A worker whose executor signs every call, whoever makes it."""
 
@@ -228,18 +271,23 @@ def check_alone(name: str) -> Iterator[Check]:
             _, client, _ = runner.run(mesh.__aenter__())
             try:
                 verifier = TokenVerifier(keys=issuer.issuer_public_keys(), namespace=NAMESPACE, issuer=ISSUER_NAME)
-                yield Dispatch(runner, Dispatcher(agents, client, verifier), issuer)
+                dispatcher = Dispatcher(agents, client, verifier)
+                if name == "dispatch":
+                    yield Dispatch(runner, dispatcher, issuer)
+                else:
+                    yield (LocalExposure if name == "local exposure" else LocalCall)(dispatcher, issuer)
             finally:
                 runner.run(mesh.__aexit__(None, None, None))
 
 
-@pytest.mark.parametrize("name", ["exposure", "dispatch", "worker"])
+@pytest.mark.parametrize("name", ["exposure", "dispatch", "worker", "local exposure", "local call"])
 @pytest.mark.requirement("access:three-checks")
 def test_no_sequence_reaches_a_tool_outside_the_grants(name: str) -> None:
     """Grants, edits of roles, delegations and calls in any order: reached is only what was granted then, at each check.
 
     Without a delegation, which may drop more than it has to, all that was granted is reached, too.
     """
+    reachable = LOCAL if name.startswith("local") else REACHABLE
     with check_alone(name) as check:
 
         @given(STEPS)
@@ -249,16 +297,16 @@ def test_no_sequence_reaches_a_tool_outside_the_grants(name: str) -> None:
             for step in steps:
                 world.take(step)
                 match step:
-                    case ("call", str(user), (str(agent), str(tool))):
-                        see_that(check, world, user, agent, tool)
-            for user, (agent, tool) in itertools.product(("ann", "bob"), REACHABLE):
+                    case ("call", str(user), int(number)):
+                        see_that(check, world, user, *reachable[number % len(reachable)])
+            for user, (agent, tool) in itertools.product(("ann", "bob"), reachable):
                 see_that(check, world, user, agent, tool)
 
         any_sequence()
 
 
 def see_that(check: Check, world: World, user: str, agent: str, tool: str) -> None:
-    needed = (*OF_AGENTS[agent], *OF_ENTRIES.get((agent, tool), ()), *MANIFEST[tool])
+    needed = (*OF_AGENTS[agent], *OF_ENTRIES.get((agent, tool), ()), *MANIFEST.get(tool, ()))
     granted = world.was_granted(user, needed)
     reached = check.reaches(world.token_scopes(user), agent, tool)
     assert granted or not reached, f"{user} reaches {agent}/{tool} with {world.token_scopes(user)}"

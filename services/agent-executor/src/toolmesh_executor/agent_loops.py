@@ -10,6 +10,7 @@ from toolmesh_contracts.envelopes.catalog import AgentSummary
 from toolmesh_executor.dispatch import Dispatcher
 from toolmesh_executor.embeds.early import EarlyEmbeds
 from toolmesh_executor.json_schema import compiled
+from toolmesh_executor.loop.builtin_toolbox import BuiltinToolbox
 from toolmesh_executor.loop.decisions import LoopLimits
 from toolmesh_executor.loop.embedding_toolbox import EmbeddingToolbox, raw_arguments_of
 from toolmesh_executor.loop.joined_toolbox import JoinedToolbox
@@ -106,7 +107,8 @@ class AgentLoops:
             shape_depth=config.schema_inference_depth,
             deadline_ms=task.deadline_ms,
         )
-        toolbox: Toolbox = JoinedToolbox((remote, self._peers(config, task)))
+        local = BuiltinToolbox(dispatcher=self.dispatcher, agent=task.agent, token=task.token)
+        toolbox: Toolbox = JoinedToolbox((remote, local, self._peers(config, task)))
         embeds = EarlyEmbeds() if config.enable_embed_resolution else None
         if embeds is not None:
             raw = raw_arguments_of(self.dispatcher, task.agent, task.token)

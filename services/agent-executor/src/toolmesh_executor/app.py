@@ -215,7 +215,7 @@ def _heartbeat(
             kind="executor",
             started_ms=started_ms,
             running=client.open_calls,
-            tools=sum(len(tools.tools) for tools in agents.values()),
+            tools=sum(len(tools.tools) + len(tools.local) for tools in agents.values()),
             problems=board.problems[:_MAX_PROBLEMS],
             agents=tuple(summary_of(one) for one in configs.values()),
             model=model,

@@ -4,11 +4,20 @@ import json
 from typing import Any, Final
 
 from toolmesh_contracts.agent_config.entries import Approval
+from toolmesh_executor.loop.toolbox import ApprovalNeeded
 
-__all__ = ["approval_text"]
+__all__ = ["approval_needed", "approval_text"]
 
 _LOOPS: Final = 1_000
 _OUTPUT: Final = 4_096
+
+
+def approval_needed(approval: Approval | None, tool: str, arguments: bytes) -> ApprovalNeeded | None:
+    """Return what a person must agree to before a call; None if nobody has to. Arguments as `approval_text`."""
+    if approval is None:
+        return None
+    text = approval_text(approval, tool, arguments)
+    return ApprovalNeeded(text=text, timeout_s=approval.timeout, shows_arguments=approval.show_args)
 
 
 def approval_text(approval: Approval, tool: str, arguments: bytes) -> str:

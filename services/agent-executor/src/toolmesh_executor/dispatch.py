@@ -20,7 +20,7 @@ from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Status
 from toolmesh_contracts.envelopes.values import ArtifactRef
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_contracts.scopes import ScopeSet
-from toolmesh_executor.registry import AgentTools, RemoteTool, VisibleTool
+from toolmesh_executor.registry import AgentTools, LocalTool, RemoteTool, VisibleTool
 from toolmesh_identity import tokens
 from toolmesh_identity.claims import Claims
 from toolmesh_identity.errors import IdentityError
@@ -144,10 +144,37 @@ class Dispatcher:
             async with asyncio.timeout(seconds):
                 await self._client.catalog.wait_until(lambda _: _is_served(self._client, tool))
 
+    def local_tools(self, agent: str, token: str) -> tuple[LocalTool, ...]:
+        """Return the tools that the executor runs itself and that this caller may use.
+
+        Raises:
+            DispatchError: as `visible_tools`.
+        """
+        tools, scopes = self._admitted(agent, token)
+        return tuple(tool for tool in tools.local.values() if not tools.missing_scopes(tool, None, scopes))
+
+    def local_tool(self, agent: str, exposed_name: str, token: str) -> LocalTool:
+        """Return a tool that the executor runs itself, for a call.
+
+        Raises:
+            DispatchError: this caller can't call it, and why.
+        """
+        tools, scopes = self._admitted(agent, token)
+        tool = tools.local.get(exposed_name)
+        if tool is None:
+            raise not_found(f"agent {agent!r} has no built-in tool {exposed_name!r}", exposed_name, tools.local)
+        _require(tools.missing_scopes(tool, None, scopes), f"tool {exposed_name!r}")
+        return tool
+
+    def count(self, agent: str, exposed_name: str, outcome: Outcome) -> None:
+        """Tell that a call of an agent's tool has ended."""
+        if self._ended is not None:
+            self._ended(agent, exposed_name, outcome)
+
     def approval(self, agent: str, exposed_name: str) -> Approval | None:
         """Return how a person must agree to each call of a tool; None if nobody has to, or there is no such tool."""
         tools = self._agents.get(agent)
-        tool = None if tools is None else tools.tools.get(exposed_name)
+        tool = None if tools is None else tools.named(exposed_name)
         return None if tool is None else tool.approval
 
     def scopes(self, agent: str, token: str) -> ScopeSet:
@@ -212,13 +239,19 @@ class Dispatcher:
                 )
             except ToolmeshError as error:
                 result = _error_result(exposed_name, error)
-        if self._ended is not None and known:
-            self._ended(agent, exposed_name, result.outcome)
+        if known:
+            self.count(agent, exposed_name, result.outcome)
         return result
 
     def _authorised(self, agent: str, exposed_name: str, token: str) -> tuple[RemoteTool, CatalogEntry]:
         tools, scopes = self._admitted(agent, token)
         tool = tools.tools.get(exposed_name)
+        if exposed_name in tools.local:
+            raise DispatchError(
+                f"tool {exposed_name!r} is one that only agent {agent!r} itself can call",
+                code=ErrorCode.TOOL_NOT_AVAILABLE,
+                hint="ask the agent instead: `toolmesh ask`",
+            )
         if tool is None:
             raise _left_out(tools, exposed_name) or not_found(
                 f"agent {agent!r} has no tool {exposed_name!r}", exposed_name, tools.tools

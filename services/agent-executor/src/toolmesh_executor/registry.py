@@ -6,18 +6,26 @@ from typing import Any, Final
 
 from toolmesh_client.resolution import ToolsByPool, resolve_tool
 from toolmesh_client.secrets_box import Secret
-from toolmesh_contracts.agent_config.entries import REMOTE_NAME_KEY, Approval, BuiltinEntry, BuiltinGroupEntry
+from toolmesh_contracts.agent_config.entries import (
+    REMOTE_NAME_KEY,
+    Approval,
+    BuiltinEntry,
+    BuiltinGroupEntry,
+    EntryBase,
+)
 from toolmesh_contracts.agent_config.loading import LoadedTool
 from toolmesh_contracts.config_problems import ConfigPath, Problem
 from toolmesh_contracts.envelopes.catalog import CatalogEntry, ToolProblem
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_contracts.reserved import BUILTIN_TOOLS
+from toolmesh_contracts.reserved import BUILTIN_GROUPS, BUILTIN_TOOLS
 from toolmesh_contracts.scopes import ScopeSet
 from toolmesh_contracts.sealed_config import split_config, texts_of
 from toolmesh_contracts.tool_settings import check_settings, declared_settings
 from toolmesh_executor.agent_files import AgentSource
+from toolmesh_executor.builtins.builtin_tool import BuiltinTool
+from toolmesh_executor.builtins.shipped import SHIPPED_TOOLS
 
-__all__ = ["AgentTools", "RemoteTool", "VisibleTool", "build_registry"]
+__all__ = ["AgentTool", "AgentTools", "LocalTool", "RemoteTool", "VisibleTool", "build_registry"]
 
 _KIND_NAMES: Final[Mapping[str, str]] = {
     "builtin": "the built-in tool",
@@ -32,26 +40,46 @@ _INJECTED_GROUPS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteTool:
-    """An agent's tool that workers run.
+class AgentTool:
+    """What an agent's file says of any tool.
 
     Attributes:
         exposed_name: The name that the model calls.
-        remote_name: The tool's name on its workers.
-        config: The operator's settings, `tool_defaults` merged in.
-        secret_paths: Settings that must not travel in clear, whatever the tool declares.
         required_scopes: Scopes that a caller needs besides the right to call the agent.
         approval: How a person must agree to each call; None if nobody has to.
         place: File and line of its entry.
     """
 
     exposed_name: str
-    remote_name: str
-    config: Mapping[str, Any] = field(repr=False)
-    secret_paths: frozenset[ConfigPath]
     required_scopes: tuple[str, ...]
     approval: Approval | None
     place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTool(AgentTool):
+    """An agent's tool that the executor runs itself.
+
+    Attributes:
+        builtin: What it does.
+    """
+
+    builtin: BuiltinTool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteTool(AgentTool):
+    """An agent's tool that workers run.
+
+    Attributes:
+        remote_name: The tool's name on its workers.
+        config: The operator's settings, `tool_defaults` merged in.
+        secret_paths: Settings that must not travel in clear, whatever the tool declares.
+    """
+
+    remote_name: str
+    config: Mapping[str, Any] = field(repr=False)
+    secret_paths: frozenset[ConfigPath]
 
     def settings_for(self, entry: CatalogEntry) -> tuple[dict[str, Any], tuple[Secret, ...]]:
         """Split the settings into what travels in clear and what is sealed: variables and fields declared secret.
@@ -92,23 +120,29 @@ class AgentTools:
         agent: Its name.
         required_scopes: Scopes that a caller of the agent needs besides `agent:<name>:invoke`.
         tools: Its remote tools by exposed name.
+        local: Those that the executor runs itself, by exposed name.
         problems: Entries that it has to do without, and why.
     """
 
     agent: str
     required_scopes: tuple[str, ...]
     tools: Mapping[str, RemoteTool]
+    local: Mapping[str, LocalTool]
     problems: tuple[ToolProblem, ...]
+
+    def named(self, name: str) -> AgentTool | None:
+        """Return the tool with an exposed name; None if there is none."""
+        return self.tools.get(name) or self.local.get(name)
 
     def admission_scopes(self) -> tuple[str, ...]:
         """Return what a caller of the agent needs; it implies all tools but those with scopes of their own."""
         return (f"agent:{self.agent}:invoke", *self.required_scopes)
 
-    def scopes_to_sign(self, tool: RemoteTool) -> tuple[str, ...]:
+    def scopes_to_sign(self, tool: AgentTool) -> tuple[str, ...]:
         """Return what a caller of `tool` needs as far as the agent's file says: its worker checks it once more."""
         return tuple(dict.fromkeys((*self.admission_scopes(), *tool.required_scopes)))
 
-    def missing_scopes(self, tool: RemoteTool, entry: CatalogEntry | None, scopes: ScopeSet) -> tuple[str, ...]:
+    def missing_scopes(self, tool: AgentTool, entry: CatalogEntry | None, scopes: ScopeSet) -> tuple[str, ...]:
         """Return what a caller lacks to call `tool`; the tool's own manifest may ask for more than the agent does."""
         of_the_tool = () if entry is None else entry.required_scopes
         return scopes.missing(dict.fromkeys((*self.scopes_to_sign(tool), *of_the_tool)))
@@ -161,22 +195,58 @@ def build_registry(sources: Iterable[AgentSource]) -> dict[str, AgentTools]:
 
 def _agent_tools(source: AgentSource) -> AgentTools:
     config = source.agent.config
-    tools: dict[str, RemoteTool] = {}
+    tools: dict[str, AgentTool] = {}
     problems = [_failed(source, failed.label, failed.problems) for failed in source.agent.failed_tools]
     for loaded in source.agent.tools:
-        tool = _remote_tool(source, loaded)
-        if tool is None:
-            problems.append(_not_available(source, loaded))
-        elif tool.exposed_name in tools:
+        found, missing = _tools_of(source, loaded)
+        problems += missing
+        for tool in found:
+            if (first := tools.setdefault(tool.exposed_name, tool)) is tool:
+                continue
             message = (
-                f"tool name {tool.exposed_name!r} is exposed twice: in {tools[tool.exposed_name].place} "
+                f"tool name {tool.exposed_name!r} is exposed twice: in {first.place} "
                 f"and in {tool.place}; the first is used, rename the other"
             )
             problems.append(_problem(config.name, tool.place, tool.exposed_name, message))
-        else:
-            tools[tool.exposed_name] = tool
     problems += _missing_groups(source)
-    return AgentTools(config.name, config.required_scopes, tools, tuple(problems))
+    return AgentTools(
+        agent=config.name,
+        required_scopes=config.required_scopes,
+        tools={name: tool for name, tool in tools.items() if isinstance(tool, RemoteTool)},
+        local={name: tool for name, tool in tools.items() if isinstance(tool, LocalTool)},
+        problems=tuple(problems),
+    )
+
+
+def _tools_of(source: AgentSource, loaded: LoadedTool) -> tuple[list[AgentTool], list[ToolProblem]]:
+    """Return the tools of an entry, and why there are not more."""
+    entry = loaded.entry
+    if isinstance(entry, BuiltinEntry) and (entry.tool_name not in BUILTIN_TOOLS or entry.is_renamed):
+        return [_remote_tool(source, loaded, entry)], []
+    if isinstance(entry, BuiltinEntry):
+        members: tuple[str, ...] = (entry.tool_name,)
+    elif isinstance(entry, BuiltinGroupEntry):
+        members = BUILTIN_GROUPS.get(entry.group_name, ())
+    else:
+        members = ()
+    if not any(name in SHIPPED_TOOLS for name in members):
+        return [], [_not_available(source, loaded, entry.tool_type, _entry_name(loaded))]
+    found: list[AgentTool] = []
+    missing: list[ToolProblem] = []
+    for name in members:
+        if (builtin := SHIPPED_TOOLS.get(name)) is None:
+            missing.append(_not_available(source, loaded, "builtin", name))
+        else:
+            found.append(
+                LocalTool(
+                    exposed_name=name,
+                    builtin=builtin,
+                    required_scopes=entry.required_scopes,
+                    approval=_approval(entry),
+                    place=_place(source, loaded),
+                )
+            )
+    return found, missing
 
 
 def _missing_groups(source: AgentSource) -> list[ToolProblem]:
@@ -197,35 +267,29 @@ def _missing_groups(source: AgentSource) -> list[ToolProblem]:
     ]
 
 
-def _remote_tool(source: AgentSource, loaded: LoadedTool) -> RemoteTool | None:
-    """Return the entry as a remote tool; None if it is of a kind that the executor runs itself."""
-    entry = loaded.entry
-    if not isinstance(entry, BuiltinEntry):
-        return None
-    if entry.tool_name in BUILTIN_TOOLS and not entry.is_renamed:
-        return None
+def _remote_tool(source: AgentSource, loaded: LoadedTool, entry: BuiltinEntry) -> RemoteTool:
     return RemoteTool(
         exposed_name=entry.tool_name,
         remote_name=entry.remote_name,
         config={key: value for key, value in entry.tool_config.items() if key != REMOTE_NAME_KEY},
         secret_paths=loaded.secret_paths,
         required_scopes=entry.required_scopes,
-        approval=entry.hil if entry.hil is not None and entry.hil.require_approval else None,
-        place=f"{source.path}:{loaded.line}",
+        approval=_approval(entry),
+        place=_place(source, loaded),
     )
 
 
-def _not_available(source: AgentSource, loaded: LoadedTool) -> ToolProblem:
-    entry = loaded.entry
-    name = _entry_name(loaded)
-    message = f"{_KIND_NAMES[entry.tool_type]} {name!r} is not available yet; the agent runs without it"
-    return _problem(
-        source.agent.config.name,
-        f"{source.path}:{loaded.line}",
-        name,
-        message,
-        code=ErrorCode.TOOL_NOT_AVAILABLE,
-    )
+def _approval(entry: EntryBase) -> Approval | None:
+    return entry.hil if entry.hil is not None and entry.hil.require_approval else None
+
+
+def _place(source: AgentSource, loaded: LoadedTool) -> str:
+    return f"{source.path}:{loaded.line}"
+
+
+def _not_available(source: AgentSource, loaded: LoadedTool, kind: str, name: str) -> ToolProblem:
+    message = f"{_KIND_NAMES[kind]} {name!r} is not available yet; the agent runs without it"
+    return _problem(source.agent.config.name, _place(source, loaded), name, message, code=ErrorCode.TOOL_NOT_AVAILABLE)
 
 
 def _entry_name(loaded: LoadedTool) -> str:

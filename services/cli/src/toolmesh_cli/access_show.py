@@ -83,10 +83,11 @@ def _agent(agent: AgentTools, client: Client, access: Access) -> _Gate:
             return None
 
     held = access.held
-    inner = tuple(
+    remote = (
         _Gate(name, agent.missing_scopes(tool, entry_of(tool.remote_name), held)) for name, tool in agent.tools.items()
     )
-    return _Gate(agent.agent, held.missing(agent.admission_scopes()), inner)
+    local = (_Gate(name, agent.missing_scopes(tool, None, held)) for name, tool in agent.local.items())
+    return _Gate(agent.agent, held.missing(agent.admission_scopes()), (*remote, *local))
 
 
 def _tool(entry: CatalogEntry, access: Access) -> _Gate:

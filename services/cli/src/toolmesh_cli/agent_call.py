@@ -17,7 +17,6 @@ from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.agent_dispatcher import agent_dispatcher
 from toolmesh_executor.dispatch import Dispatcher, NotServedError, TokenVerifier
-from toolmesh_executor.registry import VisibleTool
 from toolmesh_identity.development import DevelopmentIssuer
 
 __all__ = ["AgentCaller", "agent_caller", "known_agent_files", "token_verifier"]
@@ -77,13 +76,18 @@ class AgentCaller:
             requeued_from=request.requeued_from,
         )
 
-    def tools(self, token: str) -> tuple[VisibleTool, ...]:
-        """Return the tools that the agent has for a caller now.
+    def tools(self, token: str) -> dict[str, str]:
+        """Return the descriptions of the tools that the agent has for a caller now, by name.
 
         Raises:
             DispatchError: no such agent, the token proves nothing, or the caller may not call the agent.
         """
-        return self._dispatcher.visible_tools(self._agent, token)
+        remote = self._dispatcher.visible_tools(self._agent, token)
+        local = self._dispatcher.local_tools(self._agent, token)
+        return {
+            **{one.tool.exposed_name: one.entry.description for one in remote},
+            **{tool.exposed_name: tool.builtin.description for tool in local},
+        }
 
     async def _entry(self, tool: str, token: str) -> CatalogEntry:
         try:

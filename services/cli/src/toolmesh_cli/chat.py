@@ -21,7 +21,6 @@ from toolmesh_contracts.envelopes.task import Answer
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_executor.loop.records import QuestionAsked, QuestionKind
 from toolmesh_executor.loop.task_state import TaskState
-from toolmesh_executor.registry import VisibleTool
 
 __all__ = ["ChatOptions", "run_chat"]
 
@@ -30,7 +29,7 @@ _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})
 _COMMANDS: Final = {
     "/help": "what can be typed here",
-    "/tools": "the tools that the agent has for you now",
+    "/tools": "the tools that the agent has for you now, without the other agents that it may ask",
     "/task": "the id with which `toolmesh chat --resume` goes on later",
     "/new": "forget the conversation",
     "/quit": "leave, as Ctrl-D does",
@@ -132,9 +131,8 @@ class _Chat:
                 for name, meaning in _COMMANDS.items():
                     self._stderr.line(f"{name:<8} {meaning}")
             case "/tools":
-                for tool in await self._tools():
-                    first = (tool.entry.description.strip() or "-").splitlines()[0]
-                    self._stderr.line(visible(f"{tool.tool.exposed_name}  {first}"))
+                for name, description in (await self._tools()).items():
+                    self._stderr.line(visible(f"{name}  {(description.strip() or '-').splitlines()[0]}"))
             case "/task":
                 self._stderr.line(self._follows or "nothing was said yet")
             case "/new":
@@ -144,7 +142,7 @@ class _Chat:
                 near = nearest(text, list(_COMMANDS)) or "/help"
                 self._stderr.warning(f"there is no {text}; did you mean {near}?")
 
-    async def _tools(self) -> tuple[VisibleTool, ...]:
+    async def _tools(self) -> dict[str, str]:
         files = known_agent_files((), self._folder)
         return agent_caller(self._agent, files, self._mesh).tools(await self._mesh.tokens())
 

@@ -9,7 +9,7 @@ from toolmesh_client.result import CallResult
 from toolmesh_client.supervisor import PublishedCall
 from toolmesh_contracts.envelopes.reply import Status
 from toolmesh_contracts.errors import ErrorCode, ToolmeshError
-from toolmesh_executor.approval_text import approval_text
+from toolmesh_executor.approval_text import approval_needed
 from toolmesh_executor.dispatch import CallWatch, Dispatcher
 from toolmesh_executor.loop.conversation import OUTCOME_UNKNOWN
 from toolmesh_executor.loop.records import ToolStarted
@@ -66,12 +66,7 @@ class RemoteToolbox:
 
     def approval(self, name: str, arguments: bytes) -> ApprovalNeeded | None:
         """Return what a person must agree to before a call; None if nobody has to."""
-        wanted = self.dispatcher.approval(self.agent, name)
-        if wanted is None:
-            return None
-        return ApprovalNeeded(
-            text=approval_text(wanted, name, arguments), timeout_s=wanted.timeout, shows_arguments=wanted.show_args
-        )
+        return approval_needed(self.dispatcher.approval(self.agent, name), name, arguments)
 
     async def call(self, name: str, arguments: bytes, progress: CallProgress, *, approved: bool = False) -> ToolOutcome:
         """Call a tool; whatever goes wrong is an outcome."""
