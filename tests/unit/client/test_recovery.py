@@ -8,9 +8,10 @@ from tests.support.scripted_worker import Job, catalog_entry, echo, scripted_wor
 from tests.support.tool_client import client_settings, memory_client, memory_mesh, until, worker_broker
 
 from toolmesh_broker.memory.hub import MemoryHub
+from toolmesh_broker.results import StoredResults
 from toolmesh_client import CallRequest, Client, client_over
 from toolmesh_client.supervisor import PublishedCall
-from toolmesh_contracts.envelopes.reply import Outcome, Result
+from toolmesh_contracts.envelopes.reply import ErrorInfo, Outcome, Result
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_contracts.wire import encode
 
@@ -119,10 +120,15 @@ async def test_a_call_that_no_worker_took_never_runs_and_may_be_made_anew(tmp_pa
         async with client_over(worker_broker(hub, settings.connection.identity), settings) as successor:
             assert await successor.recover(announced[0]) is None
             assert await successor.recover(announced[0]) is None
-            gate = Gate()
+            gate, left = Gate(), announced[0]
             async with scripted_worker(worker_broker(hub), {"slow": gate.run}):
                 await asyncio.sleep(0.5)
             assert gate.runs == 0
+            error = ErrorInfo(code=ErrorCode.CANCELLED, message="the call was cancelled")
+            told = Result(invocation=left.invocation, attempt=0, tool="slow", outcome=Outcome.ERROR, error=error)
+            assert await StoredResults(successor.broker).store(left.pool, told, deadline_ms=left.deadline_ms)
+            # That is only a worker's word for what the successor did itself.
+            assert await successor.recover(left) is None
 
 
 async def test_a_worker_that_died_with_a_left_call_is_told_as_lost(tmp_path: Path) -> None:

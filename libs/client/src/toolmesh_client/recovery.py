@@ -10,6 +10,7 @@ from toolmesh_client.settings import ClientSettings
 from toolmesh_client.supervisor import PublishedCall, Supervisor, tell_worker
 from toolmesh_client.waiter import Waiter
 from toolmesh_contracts.envelopes.reply import Result
+from toolmesh_contracts.errors import ErrorCode
 
 __all__ = ["cancel_call", "recovered_result"]
 
@@ -23,14 +24,15 @@ async def recovered_result(broker: Broker, call: PublishedCall, settings: Client
         BrokerError: the broker can't be asked.
     """
     stored, ledger = StoredResults(broker), Ledger(broker)
-    if (result := await stored.read(call.pool, call.invocation)) is not None:
-        return result
     # It may wait in the queue, or never have got there: no worker is to begin it any more.
     claim = await ledger.look(call.pool, call.invocation)
     if claim.state is ClaimState.FREE:
         claim = await ledger.cancel(call.pool, call.invocation, deadline_ms=_later(call), reason=_NOT_RUN)
+    result = await stored.read(call.pool, call.invocation)
     if claim.state is ClaimState.CANCELLED and claim.entry is not None and claim.entry.attempt == 0:
-        return await stored.read(call.pool, call.invocation)
+        return None if result is None or _only_withdrawn(result) else result
+    if result is not None:
+        return result
     waiter = Waiter(status_capacity=1)
     supervisor = Supervisor(call, waiter, broker, settings.patience)
     supervisor.reconnected()
@@ -39,6 +41,11 @@ async def recovered_result(broker: Broker, call: PublishedCall, settings: Client
         result = await waiter.wait()
         looking.cancel()
     return result
+
+
+def _only_withdrawn(result: Result) -> bool:
+    """Tell a worker's word that it found a call cancelled, here or by a successor before us, from all other results."""
+    return result.attempt == 0 and result.error is not None and result.error.code is ErrorCode.CANCELLED
 
 
 async def cancel_call(broker: Broker, call: PublishedCall, reason: str) -> None:
