@@ -163,6 +163,7 @@ REQUIREMENTS = {
     ),
     "loop:ask": Requirement(ASKING, "An agent answers through the tools that workers run for it."),
     "loop:chat": Requirement(ASKING, "An agent remembers a conversation until its person leaves or has it forget."),
+    "loop:secrets": Requirement(ASKING, "What a provider repeats of our key reaches no event, call, history or tool."),
     "loop:streaming": Requirement(ASKING, "Text comes as it is written."),
     "loop:parallel": Requirement(ASKING, "Calls of one turn run at once, and the model gets all their results."),
     "loop:restart": Requirement(ASKING, "Text of a turn that broke off is void, and the reader is told."),

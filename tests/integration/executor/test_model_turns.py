@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.support.model_addresses import KEY, endpoint
 
+from toolmesh_broker.errors import BrokerTimeoutError
 from toolmesh_contracts.errors import ErrorCode
 from toolmesh_executor.models.client import ModelClient
 from toolmesh_executor.models.errors import ModelError, ModelFailedError
@@ -208,15 +209,6 @@ async def test_calls_of_the_same_id_are_told_apart() -> None:
     assert len({call.model_id for call in answer.calls}) == 2
 
 
-async def test_halves_of_characters_make_an_answer_useless_not_a_crash() -> None:
-    """What can't be written down can't be sent back either."""
-    half = b'data: {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "small", "choices": [{"index": 0, "delta": {"content": "\\ud800"}, "finish_reason": "stop"}]}\n\n'
-    async with scripted_model() as server, ModelClient.open() as client:
-        server.script(Turn(raw=half, headers={"content-type": "text/event-stream"}))
-        with pytest.raises(ModelFailedError, match="can't be used"):
-            await Asker(client, server, "openai")(QUESTION)
-
-
 async def test_tokens_are_believed_within_reason(dialect: str) -> None:
     """A provider may claim anything."""
     async with scripted_model() as server, ModelClient.open() as client:
@@ -232,3 +224,39 @@ async def test_the_key_is_nowhere_in_what_is_kept(dialect: str) -> None:
         answer = await Asker(client, server, dialect)(QUESTION)
     assert KEY not in answer.text
     assert KEY.encode() not in answer.response
+
+
+@pytest.mark.requirement("loop:secrets")
+async def test_a_provider_that_repeats_our_key_is_not_heard_with_it(dialect: str) -> None:
+    """Not in the text as it comes, though the key comes in pieces, nor in calls or the history."""
+    said = Said(text=f"you sent {KEY}, I think", tool_calls=[("weather", json.dumps({"city": KEY}))])
+    async with scripted_model() as server, ModelClient.open() as client:
+        ask = Asker(client, server, dialect)
+        server.script(Turn(said=said))
+        answer = await ask(QUESTION)
+    assert answer.text == "".join(ask.texts) == "you sent [redacted], I think"
+    assert json.loads(answer.calls[0].arguments) == {"city": "[redacted]"}
+    assert KEY.encode() not in answer.response
+
+
+async def test_half_a_character_is_replaced_wherever_a_model_writes_it(dialect: str) -> None:
+    """JSON can hold what UTF-8 can't; it ends no task."""
+    said = Said(text="a \ud800 b", tool_calls=[("wea\udfffther", '{"city": "\ud800"}')])
+    async with scripted_model() as server, ModelClient.open() as client:
+        ask = Asker(client, server, dialect)
+        server.script(Turn(said=said))
+        answer = await ask(QUESTION)
+    assert answer.text == "".join(ask.texts) == "a ? b"
+    assert [(call.name, call.arguments) for call in answer.calls] == [("wea?ther", '{"city": "?"}')]
+
+
+async def test_what_the_listener_meets_is_no_fault_of_the_model(dialect: str) -> None:
+    """It reaches the one who asked as it is, and nothing is asked again."""
+
+    async def broken(text: str) -> None:
+        raise BrokerTimeoutError("no answer")
+
+    async with scripted_model() as server, ModelClient.open() as client:
+        with pytest.raises(BrokerTimeoutError):
+            await client.turn(endpoint(server, dialect), QUESTION, 60, broken, broken)
+        assert len(server.asked) == 1

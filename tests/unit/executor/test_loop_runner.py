@@ -144,9 +144,11 @@ async def test_a_tool_that_keeps_failing_is_not_called_a_fourth_time() -> None:
     [
         ("ech", "{}", ErrorCode.TOOL_NOT_FOUND, "did you mean 'echo'?"),
         ("_notify_artifact_save", "{}", ErrorCode.TOOL_NOT_FOUND, "the tools are: echo"),
-        ("echo", '{"a": ', ErrorCode.INVALID_ARGUMENTS, "not valid JSON"),
-        ("echo", "[]", ErrorCode.INVALID_ARGUMENTS, "must be a JSON object"),
-        ("echo", "[" * 100_000, ErrorCode.INVALID_ARGUMENTS, "not valid JSON"),
+        ("echo", '{"a": ', ErrorCode.INVALID_ARGUMENTS, "no valid JSON"),
+        ("echo", "[]", ErrorCode.INVALID_ARGUMENTS, "no JSON object"),
+        ("echo", '{"a": ' + "[" * 100_000, ErrorCode.INVALID_ARGUMENTS, "no valid JSON"),
+        ("echo", '{"a": NaN}', ErrorCode.INVALID_ARGUMENTS, "no valid JSON"),
+        ("echo", r'{"a": ["\ud800"]}', ErrorCode.INVALID_ARGUMENTS, "lone surrogate"),
     ],
 )
 async def test_what_a_model_gets_wrong_is_said_to_it(name: str, arguments: str, code: ErrorCode, words: str) -> None:

@@ -76,6 +76,14 @@ class Redactor:
         """Return `text` with the known secrets replaced, and nothing else that may only look like one."""
         return _hide_spans(text, self._spellings, self._words)
 
+    def undecided(self, text: str) -> int:
+        """Return how many characters at the end of a text may be the beginning of a known secret of four or more."""
+        longest = max(map(len, self._spellings), default=0)
+        for size in range(min(longest - 1, len(text)), 0, -1):
+            if any(spelling.startswith(text[-size:]) for spelling in self._spellings):
+                return size
+        return 0
+
     def value(self, value: object) -> Any:
         """Return a copy of anything as JSON data without secrets, for a log line.
 

@@ -39,8 +39,8 @@ def approval_text(approval: Approval, tool: str, arguments: bytes) -> str:
         loop_iteration_limit = _LOOPS
         output_stream_limit = _OUTPUT
 
-    values: dict[str, Any] = json.loads(arguments or b"{}")
     try:
+        values: dict[str, Any] = json.loads(arguments or b"{}")
         return str(Bounded().from_string(approval.approval_message).render(**values)).strip() or plain
     except (LiquidError, RecursionError, TypeError, ValueError) as error:
         return f"{plain} (its approval_message can't be used: {error})"

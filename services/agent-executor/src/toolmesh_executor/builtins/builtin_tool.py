@@ -33,8 +33,12 @@ class BuiltinTool:
 
     def call(self, arguments: bytes) -> ToolOutcome:
         """Check the arguments, a JSON object, and run."""
-        given = json.loads(arguments or b"{}")
-        if problems := SchemaValidator.of(self.parameters).problems(given):
+        try:
+            given = json.loads(arguments or b"{}")
+            problems = SchemaValidator.of(self.parameters).problems(given)
+        except (ValueError, RecursionError) as error:
+            problems = [f"the arguments can't be read: {error}"]
+        if problems:
             return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, f"{self.name}: {'; '.join(problems)}")
         return self.run(given)
 

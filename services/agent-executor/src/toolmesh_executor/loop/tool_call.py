@@ -1,12 +1,12 @@
 """One call of a tool on its way: each step is written down before the next."""
 
-import json
 import time
 from typing import Final
 
 from toolmesh_client.supervisor import PublishedCall
 from toolmesh_contracts.envelopes.reply import Outcome
-from toolmesh_contracts.errors import ErrorCode, ToolmeshError
+from toolmesh_contracts.errors import ErrorCode, MalformedMessageError, ToolmeshError
+from toolmesh_contracts.wire import check_json_object
 from toolmesh_executor.loop.failing_tools import broken_tools
 from toolmesh_executor.loop.record_queue import RecordQueue
 from toolmesh_executor.loop.records import (
@@ -127,11 +127,9 @@ class ToolCall:
         if request.name not in names:
             return unknown_tool(request.name, names)
         try:
-            parsed = json.loads(request.arguments or "{}")
-        except (ValueError, RecursionError) as error:
-            return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, f"the arguments are not valid JSON: {error}")
-        if not isinstance(parsed, dict):
-            return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, "the arguments must be a JSON object")
+            check_json_object(request.arguments.encode() or b"{}", "what was sent as arguments")
+        except MalformedMessageError as error:
+            return ToolOutcome.failed(ErrorCode.INVALID_ARGUMENTS, str(error))
         return None
 
     def _names(self) -> list[str]:

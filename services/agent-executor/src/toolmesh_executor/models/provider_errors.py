@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlsplit
 
 import httpx2
 from pydantic_ai import exceptions
 from pydantic_ai.messages import FinishReason
 
+from toolmesh_executor.models.clean_text import TextCleaner
 from toolmesh_executor.models.endpoints import Endpoint
 from toolmesh_executor.models.errors import (
     ModelError,
@@ -17,9 +17,8 @@ from toolmesh_executor.models.errors import (
     ModelUnavailableError,
     QuestionTooLongError,
 )
-from toolmesh_telemetry.redaction import Redactor
 
-__all__ = ["told", "without_secrets", "without_text"]
+__all__ = ["told", "without_text"]
 
 _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _SHOWN: Final = 300
@@ -48,13 +47,6 @@ def without_text(endpoint: Endpoint, finish_reason: FinishReason | None) -> Mode
     empty = ModelFailedError(f"the answer of {name} has no text", hint="ask again, or ask differently")
     empty.retryable = True
     return empty
-
-
-def without_secrets(endpoint: Endpoint, text: str) -> str:
-    """A provider may repeat what it was sent; nothing of ours is for the tool or the log."""
-    hide = Redactor()
-    hide.add(endpoint.api_key, urlsplit(endpoint.base_url or "").password or "")
-    return hide.exact(text)
 
 
 def _told(endpoint: Endpoint, error: Exception) -> ModelError:
@@ -117,7 +109,7 @@ def _later(message: str, error: exceptions.ModelAPIError) -> ModelUnavailableErr
 
 def _reason(endpoint: Endpoint, error: exceptions.ModelAPIError) -> str:
     reason = str(error.provider_error_code or error.provider_error_type or "it gave no reason")
-    return without_secrets(endpoint, reason)[:_SHOWN]
+    return TextCleaner(endpoint).whole(reason)[:_SHOWN]
 
 
 def _set(endpoint: Endpoint) -> str:

@@ -12,9 +12,10 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, 
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
+from toolmesh_executor.models.clean_text import TextCleaner
 from toolmesh_executor.models.endpoints import Endpoint
 from toolmesh_executor.models.errors import ModelFailedError
-from toolmesh_executor.models.provider_errors import told, without_secrets, without_text
+from toolmesh_executor.models.provider_errors import told, without_text
 from toolmesh_executor.models.provider_turns import OnText, believed_tokens, model_settings, stream_turn
 from toolmesh_executor.models.questions import ModelAnswer, ModelQuestion
 from toolmesh_executor.models.turns import TurnAnswer, TurnQuestion
@@ -137,7 +138,7 @@ def _answer(endpoint: Endpoint, response: ModelResponse) -> ModelAnswer:
     """
     if not response.text:
         raise without_text(endpoint, response.finish_reason)
-    text = without_secrets(endpoint, response.text).encode(errors="replace")
+    text = TextCleaner(endpoint).whole(response.text).encode()
     if len(text) > _MOST_BYTES:
         raise ModelFailedError(
             f"the answer of model {endpoint.name!r} has {len(text)} bytes, at most {_MOST_BYTES} are passed on",

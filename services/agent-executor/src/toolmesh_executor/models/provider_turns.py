@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -23,10 +24,12 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_executor.models.clean_text import TextCleaner
 from toolmesh_executor.models.endpoints import Endpoint
-from toolmesh_executor.models.errors import ModelError, ModelFailedError, ModelUnavailableError
+from toolmesh_executor.models.errors import ModelFailedError, ModelUnavailableError
 from toolmesh_executor.models.legal_names import legal_name, legal_names
-from toolmesh_executor.models.provider_errors import told, without_secrets, without_text
+from toolmesh_executor.models.provider_errors import told, without_text
 from toolmesh_executor.models.tool_schemas import tool_schema
 from toolmesh_executor.models.turns import (
     AskedCall,
@@ -62,6 +65,7 @@ async def stream_turn(model: Model, endpoint: Endpoint, question: TurnQuestion, 
     """
     legal = legal_names(tool.name for tool in question.tools)
     parameters = ModelRequestParameters(function_tools=[_definition(tool, legal) for tool in question.tools])
+    clean = TextCleaner(endpoint)
     try:
         messages = _messages(question)
         settings = model_settings(endpoint.settings)
@@ -69,11 +73,14 @@ async def stream_turn(model: Model, endpoint: Endpoint, question: TurnQuestion, 
             model, messages, model_settings=settings, model_request_parameters=parameters
         ) as stream:
             async for event in stream:
-                if text := _text_of(event):
+                if text := clean.add(_text_of(event)):
                     await on_text(text)
-        return _answer(endpoint, stream.get(), {spelling: name for name, spelling in legal.items()}, question)
-    except ModelError:
-        raise
+        if rest := clean.finish():
+            await on_text(rest)
+        names = {spelling: name for name, spelling in legal.items()}
+        return _answer(endpoint, _cleaned(stream.get(), clean), clean, names, question)
+    except ToolmeshError:
+        raise  # also what `on_text` meets: that is no fault of the model
     except Exception as error:
         raise told(endpoint, error) from error
 
@@ -146,8 +153,26 @@ def _text_of(event: object) -> str:
     return ""
 
 
+def _cleaned(response: ModelResponse, clean: TextCleaner) -> ModelResponse:
+    """Clean, in place, all that the model itself has chosen."""
+    for part in response.parts:
+        match part:
+            case TextPart() | ThinkingPart():
+                part.content = clean.whole(part.content)
+            case ToolCallPart():
+                part.tool_name = clean.whole(part.tool_name)
+                part.tool_call_id = clean.whole(part.tool_call_id)
+                # Text that is no JSON is for the loop to refuse; the library would wrap it.
+                part.args = clean.whole(part.args if isinstance(part.args, str) else part.args_as_json_str())
+    return response
+
+
 def _answer(
-    endpoint: Endpoint, response: ModelResponse, names: Mapping[str, str], question: TurnQuestion
+    endpoint: Endpoint,
+    response: ModelResponse,
+    clean: TextCleaner,
+    names: Mapping[str, str],
+    question: TurnQuestion,
 ) -> TurnAnswer:
     _tell_calls_apart(response)
     calls = tuple(_calls(response, names))
@@ -155,7 +180,8 @@ def _answer(
         raise ModelUnavailableError(f"the answer of model {endpoint.name!r} broke off", hint="try again later")
     if not response.text and not calls and not _may_be_silent(response, question):
         raise without_text(endpoint, response.finish_reason)
-    written = without_secrets(endpoint, ModelMessagesTypeAdapter.dump_json([response]).decode()).encode()
+    # Once more: the library keeps details of the provider's beside what the model said.
+    written = clean.whole(ModelMessagesTypeAdapter.dump_json([response]).decode()).encode()
     if len(written) > _MOST_BYTES or len(calls) > _MOST_CALLS:
         raise ModelFailedError(
             f"the answer of model {endpoint.name!r} has {len(written)} bytes and {len(calls)} calls of tools, at most "
@@ -163,7 +189,7 @@ def _answer(
             hint="ask for less, or set max_tokens",
         )
     return TurnAnswer(
-        text=without_secrets(endpoint, response.text or "").encode(errors="replace").decode(),
+        text=response.text or "",
         calls=calls,
         finish="tools" if calls else _FINISH.get(response.finish_reason, "stop"),
         response=written,
@@ -202,6 +228,4 @@ def _calls(response: ModelResponse, names: Mapping[str, str]) -> Iterator[AskedC
     for part in response.parts:
         if isinstance(part, ToolCallPart):
             name = names.get(part.tool_name, part.tool_name)
-            # Text that is no JSON is for the loop to refuse; the library would wrap it.
-            arguments = part.args if isinstance(part.args, str) else part.args_as_json_str()
-            yield AskedCall(part.tool_call_id, name, arguments)
+            yield AskedCall(part.tool_call_id, name, cast("str", part.args))

@@ -185,7 +185,10 @@ class PeerToolbox:
 
 
 def _text(arguments: bytes) -> str:
-    text = json.loads(arguments or b"{}").get("text", "")
+    try:
+        text = json.loads(arguments or b"{}").get("text", "")
+    except RecursionError:  # nested as deep as is just let through
+        return ""
     return text if isinstance(text, str) else ""
 
 
