@@ -1,14 +1,19 @@
 """Two writers of one task's records: who may go on, and what each sees of the other."""
 
+import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.support.brokers import provisioned_jetstream
+from tests.support.brokers import jetstream_settings, provisioned_jetstream
 from tests.support.nats_server import nats_server
 from tests.support.task_mesh import task_mesh
 
-from toolmesh_contracts.envelopes.task import Task
+from toolmesh_broker.jetstream.api import api_request
+from toolmesh_broker.jetstream.connection import open_connection
+from toolmesh_contracts.envelopes.task import Task, TaskEvent
 from toolmesh_contracts.ids import new_uuid7
+from toolmesh_contracts.wire import encode
 from toolmesh_executor.loop.records import (
     QuestionAnswered,
     QuestionKind,
@@ -87,3 +92,26 @@ async def test_a_task_that_ends_its_executors_is_given_up(tmp_path: Path) -> Non
             state = await mesh.followed(task)
     assert isinstance(state.ended, TaskFailed)
     assert "51 times" in state.ended.message
+
+
+async def test_a_task_with_records_of_a_newer_executor_is_left_to_one(tmp_path: Path) -> None:
+    """While executors are replaced, an older one may get it: its message stays in the queue."""
+    async with (
+        task_mesh(tmp_path, {}) as mesh,
+        mesh.executor({"helper": {}}),
+        open_connection(jetstream_settings(mesh.server, "provisioner")) as admin,
+    ):
+        task = new_uuid7()
+        event = TaskEvent(task=task, seq=1, at_ms=1, executor="newer", record=msgspec.Raw(b'{"kind": "from.later"}'))
+        await mesh.broker.events().append(task, encode(event), message_id=task, after=0)
+        await TaskSender(mesh.broker.tasks()).start(Task(id=task, agent="helper", text="why?"), mesh.token())
+        stream = admin.subjects.task_stream()
+        async with asyncio.timeout(10):
+            while (await api_request(admin, f"CONSUMER.INFO.{stream}.helper"))["num_ack_pending"] == 0:
+                await asyncio.sleep(0.02)
+        for _ in range(20):
+            assert (await api_request(admin, f"STREAM.INFO.{stream}"))["state"]["messages"] == 1
+            await asyncio.sleep(0.05)
+        (listed,) = await mesh.tasks.recent(10)
+        assert listed.id == task
+        assert "newer version" in listed.problem

@@ -92,11 +92,15 @@ def _row(one: TaskSummary) -> tuple[str, ...]:
     return (
         one.id,
         _when(one.id),
-        state_word(one.state),
+        _word(one),
         "-" if asked is None else asked.agent,
         "-" if asked is None else visible(asked.user),
         "-" if asked is None else visible(" ".join(asked.text.split())),
     )
+
+
+def _word(one: TaskSummary) -> str:
+    return "unreadable" if one.problem else state_word(one.state)
 
 
 def _when(task: str) -> str:
@@ -108,7 +112,8 @@ def _document(one: TaskSummary) -> dict[str, Any]:
     asked = one.state.started
     return {
         "task": one.id,
-        "state": state_word(one.state),
+        "state": _word(one),
+        "problem": one.problem,
         "agent": "" if asked is None else asked.agent,
         "user": "" if asked is None else asked.user,
         "text": "" if asked is None else asked.text,

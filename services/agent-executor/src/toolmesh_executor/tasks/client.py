@@ -9,7 +9,7 @@ from toolmesh_broker.jetstream.broker import JetStreamBroker
 from toolmesh_client.client import Client
 from toolmesh_client.token_claims import read_claims
 from toolmesh_contracts.envelopes.task import Answer, Task
-from toolmesh_contracts.errors import ErrorCode
+from toolmesh_contracts.errors import ErrorCode, MalformedMessageError
 from toolmesh_contracts.ids import new_uuid7
 from toolmesh_executor.dispatch import not_found
 from toolmesh_executor.loop.records import TaskCancelled
@@ -34,10 +34,12 @@ class TaskSummary:
     Attributes:
         id: Its id.
         state: Where it stands.
+        problem: Why its records can't be read; empty if they can.
     """
 
     id: str
     state: TaskState
+    problem: str = ""
 
 
 class TaskClient:
@@ -157,6 +159,9 @@ class TaskClient:
         """
         found = []
         for task in await self._log.recent(most):
-            async with opened_journal(self._log, task, _WRITER) as journal:
-                found.append(TaskSummary(task, journal.state))
+            try:
+                async with opened_journal(self._log, task, _WRITER) as journal:
+                    found.append(TaskSummary(task, journal.state))
+            except MalformedMessageError as error:
+                found.append(TaskSummary(task, TaskState(), str(error)))
         return found

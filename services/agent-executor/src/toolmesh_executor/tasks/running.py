@@ -28,6 +28,8 @@ _log: Final = get_logger(__name__)
 _BEAT_S: Final = TASK_ACK_WAIT_S / 4
 _AGAIN_S: Final = 1.0
 """Before a message that could not be worked on comes again."""
+_ELSEWHERE_S: Final = 30.0
+"""Before one comes again that another executor has to work on."""
 
 
 class TaskRunner:
@@ -118,9 +120,9 @@ class TaskRunner:
             _log.warning("a task comes again", task=delivered.task.id, reason=error.message)
             await _hand_back(delivery, _AGAIN_S)
         except ToolmeshError as error:
-            _log.error("a task can't be gone on with", task=delivered.task.id, reason=str(error))
-            with contextlib.suppress(BrokerError):
-                await delivery.term(error.message)
+            # Records that can't be read may be those of a newer executor, which then is the one to go on.
+            _log.error("a task can't be gone on with here", task=delivered.task.id, reason=str(error))
+            await _hand_back(delivery, _ELSEWHERE_S)
         except Exception:  # noqa: BLE001 - a fault in one task must not end the others
             _log.exception("a task comes again after a fault of the executor", task=delivered.task.id)
             await _hand_back(delivery, _AGAIN_S)
