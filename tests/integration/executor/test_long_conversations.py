@@ -3,10 +3,12 @@
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from tests.support.function_tools import FunctionTools, OnStatus
 from tests.support.model_addresses import endpoint
+from tests.support.task_mesh import task_mesh
 
 from toolmesh_contracts.envelopes.reply import Outcome
 from toolmesh_contracts.errors import ErrorCode
@@ -206,3 +208,15 @@ async def test_summaries_of_one_turn_are_bounded(dialect: str) -> None:
         assert len(server.asked) == 7
     assert isinstance(ended, TaskFailed)
     assert "after 3 summaries" in ended.message
+
+
+async def test_an_agents_file_can_do_without_summaries(tmp_path: Path) -> None:
+    """Then the first refusal ends the task, and nothing more is asked."""
+    async with (
+        task_mesh(tmp_path, {}, lambda asked: too_long(asked.dialect)) as mesh,
+        mesh.executor({"helper": {"auto_summarization": {"enabled": False}}}),
+    ):
+        state = await mesh.answered("helper", "go on")
+        assert isinstance(state.ended, TaskFailed)
+        assert (state.ended.code, "too long" in state.ended.message) == (ErrorCode.MODEL_FAILED, True)
+        assert len(mesh.model.asked) == 1

@@ -73,6 +73,7 @@ ROWS = [
         "auto_summarization",
         "A quarter of a conversation that is too long becomes a summary.",
         "tests/unit/executor/test_loop_runner.py::test_another_run_goes_on_with_the_summary_of_the_first",
+        "tests/integration/executor/test_long_conversations.py::test_an_agents_file_can_do_without_summaries",
     ),
     _at_work(
         "input_schema",

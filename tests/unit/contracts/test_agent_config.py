@@ -121,7 +121,7 @@ max_call_depth: 1
 enable_embed_resolution: false
 enable_artifact_content_instruction: false
 artifact_handling_mode: embed
-auto_summarization: {enabled: true, compaction_percentage: 0.5}
+auto_summarization: {enabled: false, compaction_percentage: 0.5}
 input_schema: {type: object}
 output_schema: {type: object}
 auto_inject_artifact_tools: false

@@ -113,13 +113,14 @@ class AgentLoops:
         if embeds is not None:
             raw = raw_arguments_of(self.dispatcher, task.agent, task.token)
             toolbox = EmbeddingToolbox(toolbox, embeds, raw)
+        summaries = config.auto_summarization
         limits = LoopLimits(max_turns=config.max_llm_calls_per_task, continues=config.enable_auto_continuation)
         settings = LoopSettings(
             model=endpoint.name,
             instruction=config.instruction,
             limits=limits,
             piece_bytes=config.stream_batching_threshold_bytes,
-            compaction=config.auto_summarization.compaction_percentage,
+            compaction=summaries.compaction_percentage if summaries.enabled else None,
             embeds=embeds,
             input_schema=compiled(config.input_schema, "input_schema"),
             output_schema=compiled(config.output_schema, "output_schema"),

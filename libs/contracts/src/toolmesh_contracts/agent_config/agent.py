@@ -126,7 +126,7 @@ class InterAgentCommunication(ConfigModel):
 class AutoSummarization(ConfigModel):
     """When a long conversation is shortened."""
 
-    enabled: bool = False
+    enabled: bool = True
     compaction_percentage: Annotated[float, Field(gt=0, le=1), NoBoolean] = 0.25
     """Part of the conversation that is replaced by a summary."""
 

@@ -68,7 +68,8 @@ class LoopSettings:
     Attributes:
         model: Name of its model, for the record.
         piece_bytes: Least size of a piece of streamed text.
-        compaction: How much of a conversation that is too long is summarized at first: more than 0, at most 1.
+        compaction: How much of a conversation that is too long is summarized at first: more than 0, at most 1; None
+            ends the task instead.
         embeds: Replace those in answers; None leaves them.
         input_schema: What a request has to fit.
         output_schema: What an answer has to fit.
@@ -78,7 +79,7 @@ class LoopSettings:
     instruction: str
     limits: LoopLimits
     piece_bytes: int
-    compaction: float = 0.25
+    compaction: float | None = 0.25
     embeds: EarlyEmbeds | None = None
     input_schema: JsonSchema | None = None
     output_schema: JsonSchema | None = None
@@ -190,12 +191,13 @@ class TaskRun:
         try:
             answer = await self._ask(question, text.add, on_again)
         except QuestionTooLongError as error:
+            part = self._settings.compaction
+            if part is None:
+                raise
             await on_again(f"{error.message}; the oldest part of the conversation is summarized")
         else:
             return _answered(turn, answer, await text.finish(answer.text))
-        return await compacted(
-            self._journal.state, self._earlier, self._settings.compaction, question, self._ask_unheard
-        )
+        return await compacted(self._journal.state, self._earlier, part, question, self._ask_unheard)
 
     async def _ask_unheard(self, question: TurnQuestion) -> TurnAnswer:
         async def unheard(text: str) -> None:
