@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.support.answering_mesh import answering_mesh
 
+from toolmesh_contracts.ids import new_uuid7
+
 pytestmark = pytest.mark.timeout(180)
 
 
@@ -67,6 +69,8 @@ async def test_a_waiting_task_is_taken_back(tmp_path: Path) -> None:
         task = json.loads((await mesh.toolmesh("ask", "helper", "echo {}", "--json")).stdout)["task"]
         cancelled = await mesh.toolmesh("tasks", "cancel", task, "--reason", "asked twice")
         twice = await mesh.toolmesh("tasks", "cancel", task)
+        misspelt = await mesh.toolmesh("tasks", "cancel", "nope")
+        unbegun = await mesh.toolmesh("tasks", "cancel", new_uuid7())
         answered = await mesh.toolmesh("answer", task, "--yes")
         shown = await mesh.toolmesh("tasks", "show", task)
         unknown = await mesh.toolmesh("tasks", "show", "0190a0b0-0000-7000-8000-000000000000")
@@ -74,3 +78,5 @@ async def test_a_waiting_task_is_taken_back(tmp_path: Path) -> None:
     assert (twice.code, answered.code, unknown.code) == (2, 2, 2)
     assert "the task was cancelled: asked twice" in shown.stderr
     assert "there is no task" in unknown.stderr
+    assert (misspelt.code, "there is no task 'nope'" in misspelt.stderr) == (2, True)
+    assert (unbegun.code, "no executor had begun it" in unbegun.stderr) == (0, True)

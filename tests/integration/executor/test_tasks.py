@@ -117,6 +117,21 @@ async def test_a_call_waits_for_a_person_and_holds_nothing(tmp_path: Path, agree
 
 
 @pytest.mark.requirement("task:approval")
+async def test_a_task_that_waits_may_be_looked_after_as_often_as_anybody_wants(tmp_path: Path) -> None:
+    """That is no sign of a task that ends its executors; it still goes on with its answer."""
+    async with task_mesh(tmp_path, {"echo": echo}) as mesh, mesh.executor({"helper": approved_agent("echo")}):
+        task = await mesh.ask("helper", "echo {}")
+        await mesh.followed(task, until="question.asked")
+        sender = TaskSender(mesh.broker.tasks())
+        async with asyncio.timeout(60):
+            while (state := await mesh.tasks.state(task)).in_vain <= 50:
+                assert state.ended is None
+                await sender.tell(Task(id=task, agent="helper", wake=True), mesh.token())
+        await mesh.tasks.answer(task, Answer(call="1.1", approved=True), mesh.token())
+        assert completed(await mesh.followed(task))
+
+
+@pytest.mark.requirement("task:approval")
 async def test_only_the_person_who_asked_can_answer_and_only_once(tmp_path: Path) -> None:
     """A stranger's answer changes nothing; of two answers the first counts, and the call runs once."""
     async with task_mesh(tmp_path, {"echo": echo}) as mesh, mesh.executor({"helper": approved_agent("echo")}):
@@ -264,6 +279,22 @@ async def test_a_paused_peer_is_not_taken_as_final_and_goes_with_its_asker(tmp_p
             else:
                 await mesh.tasks.answer(child, Answer(call="1.1", approved=True), mesh.token())
                 assert completed(await mesh.followed(task))
+
+
+@pytest.mark.requirement("task:peers")
+async def test_an_agent_goes_on_when_the_task_that_it_gave_is_cancelled(tmp_path: Path) -> None:
+    """At once, though the other agent has put it down; what became of it is told to the model."""
+    patient = agent(inter_agent_communication={"request_timeout_seconds": 600})
+    async with (
+        task_mesh(tmp_path, {"echo": echo}) as mesh,
+        mesh.executor({"helper": patient, "careful": approved_agent("echo")}),
+    ):
+        task = await mesh.ask("helper", 'peer_careful {"text": "echo {}"}')
+        (started,) = (await mesh.followed(task, until="tool.started")).begun.values()
+        assert started.peer is not None
+        await mesh.followed(started.peer.task, until="question.asked")
+        assert await mesh.tasks.cancel(started.peer.task, "not needed", mesh.token())
+        assert "not needed" in completed(await mesh.followed(task))
 
 
 async def test_a_peer_that_nobody_runs_in_time_is_an_answer_for_the_model(tmp_path: Path) -> None:

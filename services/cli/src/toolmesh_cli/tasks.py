@@ -65,16 +65,20 @@ async def run_tasks_cancel(data_folder: Path | None, task: str, reason: str) -> 
     """Take a task back and return the exit code.
 
     Raises:
-        ToolmeshError: it has ended before.
+        ToolmeshError: it has ended before, or this is no task's id.
     """
     async with connect_to_mesh(data_folder) as mesh:
-        if not await tasks_of(mesh).cancel(task, reason or "cancelled by `toolmesh tasks cancel`"):
+        tasks, reason = tasks_of(mesh), reason or "cancelled by `toolmesh tasks cancel`"
+        if not await tasks.cancel(task, reason, await mesh.tokens()):
             raise ToolmeshError(
                 f"task {task} has ended before",
                 code=ErrorCode.INVALID_REQUEST,
                 hint="`toolmesh tasks show TASK` tells how",
             )
+        begun = (await tasks.state(task)).started is not None
     Terminal.stdout().line(f"cancelled {task}")
+    if not begun:
+        Terminal.stderr().hint("no executor had begun it; if there is no such task, nothing has changed")
     return exit_codes.OK
 
 

@@ -123,7 +123,7 @@ class TaskState:
             questions = {**self.questions, record.call: record}
             return replace(self, questions=questions, begun=_without(self.begun, record.call), in_vain=0)
         answers = {**self.answers, record.call: record}
-        return replace(self, answers=answers, questions=_without(self.questions, record.call))
+        return replace(self, answers=answers, questions=_without(self.questions, record.call), in_vain=0)
 
 
 _NONE_BEGUN: Final[Mapping[str, ToolStarted]] = MappingProxyType({})

@@ -10,7 +10,7 @@ from toolmesh_client.client import Client
 from toolmesh_client.token_claims import read_claims
 from toolmesh_contracts.envelopes.task import Answer, Task
 from toolmesh_contracts.errors import ErrorCode, MalformedMessageError
-from toolmesh_contracts.ids import new_uuid7
+from toolmesh_contracts.ids import new_uuid7, uuid7_milliseconds
 from toolmesh_executor.dispatch import not_found
 from toolmesh_executor.loop.records import TaskCancelled
 from toolmesh_executor.loop.task_state import TaskState
@@ -114,11 +114,7 @@ class TaskClient:
         """Return a task's events so far, and where they lead to; errors as `state`."""
         events = tuple(read_event(message) for message in await self._log.read(task))
         if not events:
-            raise TaskError(
-                f"there is no task {task!r}",
-                code=ErrorCode.INVALID_REQUEST,
-                hint="`toolmesh tasks list` shows those of the last days; one that no executor has begun has no events",
-            )
+            raise _no_such_task(task)
         state = TaskState()
         for event in events:
             state = state.after(event.record)
@@ -143,13 +139,27 @@ class TaskClient:
             )
         await self._sender.tell(Task(id=task, agent=state.started.agent, answer=answer), token)
 
-    async def cancel(self, task: str, reason: str) -> bool:
+    async def cancel(self, task: str, reason: str, token: str = "") -> bool:
         """Take a task back, wherever it is; False if it has ended before.
 
+        Args:
+            task: Its id.
+            reason: Why, for its events.
+            token: Says who cancels. If it is the one who asked, an agent that waits for the task goes on at once, with
+                this token; else once the time is over that it gave the task.
+
         Raises:
+            TaskError: there can be no such task.
             BrokerError: the broker can't be asked.
         """
-        return await end_task(self._broker, self._client, task, TaskCancelled(reason=reason), _WRITER)
+        if uuid7_milliseconds(task) is None:
+            raise _no_such_task(task)
+        if not await end_task(self._broker, self._client, task, TaskCancelled(reason=reason), _WRITER):
+            return False
+        started = (await self.state(task)).started
+        if token and started is not None and started.parent and read_claims(token).subject == started.user:
+            await self._sender.tell(Task(id=started.parent, agent=started.parent_agent, wake=True), token)
+        return True
 
     async def recent(self, most: int) -> Sequence[TaskSummary]:
         """Return the newest tasks that have been begun, at most `most`.
@@ -165,3 +175,11 @@ class TaskClient:
             except MalformedMessageError as error:
                 found.append(TaskSummary(task, TaskState(), str(error)))
         return found
+
+
+def _no_such_task(task: str) -> TaskError:
+    return TaskError(
+        f"there is no task {task!r}",
+        code=ErrorCode.INVALID_REQUEST,
+        hint="`toolmesh tasks list` shows those of the last days; one that no executor has begun has no events",
+    )

@@ -148,7 +148,8 @@ class OneTask:
     async def _begin(self, journal: StreamJournal) -> None:
         if not journal.holds:
             await journal.append(self._resumed())
-        if (times := journal.state.in_vain) > _MOST_IN_VAIN:
+        # One that waits is only looked after, as often as anybody wants.
+        if (times := journal.state.in_vain) > _MOST_IN_VAIN and not waits(journal.state):
             message = f"the task was taken over {times} times without getting any further: it may end its executors"
             hint = "look for executors that died, in their logs; ask for less, or in another way"
             await self._fail(journal, TaskFailed(code=ErrorCode.INTERNAL_ERROR, message=message, hint=hint))
