@@ -43,9 +43,14 @@ async def test_failures_of_tools_are_content_and_of_the_task_an_exit_code(tmp_pa
         failed = await mesh.toolmesh("ask", "helper", 'fail {"reason": "rain"}')
         unknown = await mesh.toolmesh("ask", "helper", "ech {}")
         late = await mesh.toolmesh("ask", "helper", 'sleep {"seconds": 30}', "--timeout", "3", "--json")
+        for_ever = await mesh.toolmesh("ask", "helper", "echo {}", "--timeout", "inf")
+        # As JSON it is twice as long.
+        long = await mesh.toolmesh("ask", "helper", "-", stdin=b"\n" * 600_000 + b"x")
     assert failed.code == 0, failed.stderr
     assert "failed because rain" in failed.stdout
     assert "did you mean 'echo'?" in unknown.stdout
+    assert (for_ever.code, "--timeout" in for_ever.stderr) == (2, True)
+    assert "ask in parts" in long.stderr
     assert late.code == 5, late.stderr
     assert json.loads(late.stdout)["error"]["code"] == "DEADLINE_EXCEEDED"
 

@@ -52,6 +52,7 @@ async def test_a_conversation_asks_in_place_and_can_be_gone_on_with(tmp_path: Pa
         first = await mesh.toolmesh("chat", "helper", stdin=lines)
         task = first.stderr.split()[-1]
         second = await mesh.toolmesh("chat", "helper", "--resume", task, stdin=b"fail {}\n")
+        none = await mesh.toolmesh("chat", "helper", "--resume", new_uuid7(), stdin=b"fail {}\n")
         said = [one["content"] for one in server.asked[-1].body["messages"] if one["role"] == "user"]
     assert first.code == 0, first.stderr
     assert "yes or no, please" in first.stderr
@@ -59,6 +60,7 @@ async def test_a_conversation_asks_in_place_and_can_be_gone_on_with(tmp_path: Pa
     assert "did not agree to this call: not today" in refused
     assert "you said ho" in agreed
     assert second.code == 0, second.stderr
+    assert (none.code, "there is no task" in none.stderr) == (2, True)
     assert said == ['echo {"text": "hi"}', 'echo {"text": "ho"}', "fail {}"]
 
 

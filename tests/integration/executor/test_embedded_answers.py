@@ -43,6 +43,15 @@ async def test_another_agent_reads_the_values(tmp_path: Path) -> None:
     assert state.ended == TaskCompleted(text=f"It said {SHOWN}.")
 
 
+async def test_an_answer_full_of_embeds_stays_within_its_bounds(tmp_path: Path) -> None:
+    """Those beyond stay as they are, and the task is answered."""
+    async with task_mesh(tmp_path, {}, lambda _: says("«math:9**1200»" * 7000)) as mesh, mesh.executor({"counter": {}}):
+        state = await mesh.answered("counter", "count")
+    assert isinstance(state.ended, TaskCompleted)
+    assert state.ended.text.startswith(str(9**1200))
+    assert state.ended.text.endswith("«math:9**1200»")
+
+
 async def test_an_agent_can_do_without(tmp_path: Path) -> None:
     """Then all of it is text, and the model is told nothing of embeds."""
     async with task_mesh(tmp_path, {}, answers) as mesh, mesh.executor({"counter": {"enable_embed_resolution": False}}):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmesh_executor.embeds.early import EarlyEmbeds
+from toolmesh_executor.embeds.early import EarlyEmbeds, Growth
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 SOME_UUID = UUID("12345678-1234-4678-9234-567812345678")
@@ -22,7 +22,7 @@ TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=30).map("".join)
 
 
 def replaced(text: str) -> str:
-    return EMBEDS.replace(text, lambda _: None)
+    return EMBEDS.replace(text, lambda _: None, Growth())
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_datetime_is_iso_or_in_the_given_form(expression: str, value: str) -> No
 def test_uuid_and_status_updates() -> None:
     """A status is a signal: its text is taken out."""
     told: list[str] = []
-    assert EMBEDS.replace("a«status_update: looking »b «uuid:» «status_update:»«uuid:x»", told.append) == (
+    assert EMBEDS.replace("a«status_update: looking »b «uuid:» «status_update:»«uuid:x»", told.append, Growth()) == (
         f"ab {SOME_UUID} {SOME_UUID}"
     )
     assert told == ["looking"]
@@ -186,3 +186,11 @@ def test_no_text_raises_or_grows_out_of_bounds(text: str) -> None:
 def test_no_arithmetic_raises_or_grows_out_of_bounds(expression: str) -> None:
     """Whatever a model writes as an expression and format."""
     assert len(replaced(f"«math:{expression}»")) < 6000
+
+
+def test_what_embeds_make_of_a_text_is_bounded() -> None:
+    """Values that would make it grow too far stay as they are; shorter ones are still replaced, and statuses taken out."""
+    growth = Growth(left=100)
+    text = EMBEDS.replace("«math:9**99»«math:9**99»«math:1+1»«status_update:x»", lambda _: None, growth)
+    assert text == f"{9**99}«math:9**99»2"
+    assert growth.left == 100 - (len(str(9**99)) - len("«math:9**99»"))

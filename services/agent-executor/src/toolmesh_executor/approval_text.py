@@ -10,6 +10,8 @@ __all__ = ["approval_needed", "approval_text"]
 
 _LOOPS: Final = 1_000
 _OUTPUT: Final = 4_096
+_VARIABLES: Final = 65_536
+"""Bytes of what a template keeps in variables of its own."""
 
 
 def approval_needed(approval: Approval | None, tool: str, arguments: bytes) -> ApprovalNeeded | None:
@@ -38,9 +40,10 @@ def approval_text(approval: Approval, tool: str, arguments: bytes) -> str:
     class Bounded(Environment):
         loop_iteration_limit = _LOOPS
         output_stream_limit = _OUTPUT
+        local_namespace_limit = _VARIABLES
 
     try:
         values: dict[str, Any] = json.loads(arguments or b"{}")
-        return str(Bounded().from_string(approval.approval_message).render(**values)).strip() or plain
+        return str(Bounded().from_string(approval.approval_message).render(values)).strip() or plain
     except (LiquidError, RecursionError, TypeError, ValueError) as error:
         return f"{plain} (its approval_message can't be used: {error})"

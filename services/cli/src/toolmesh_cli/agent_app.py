@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from toolmesh_cli.command_running import run_command
-from toolmesh_cli.options import EXIT_CODES_HELP, AsJson, CallingUser, DataFolder, Scopes, TaskId
+from toolmesh_cli.options import EXIT_CODES_HELP, LONGEST_TIMEOUT_S, AsJson, CallingUser, DataFolder, Scopes, TaskId
 
 __all__ = ["agent_app"]
 
@@ -30,7 +30,7 @@ def ask(
     as_json: AsJson = False,
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds until the task is given up.", min=0.001, metavar="SECONDS"),
+        typer.Option(help="Seconds until the task is given up.", min=0.001, max=LONGEST_TIMEOUT_S, metavar="SECONDS"),
     ] = None,
     scope: Scopes = None,
     user: CallingUser = None,

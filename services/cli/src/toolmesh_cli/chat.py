@@ -16,9 +16,10 @@ from toolmesh_cli.stop_requests import stop_requests
 from toolmesh_cli.task_output import TaskPrinter, show_end
 from toolmesh_cli.terminal import Colour, Terminal, visible
 from toolmesh_cli.typed_lines import TypedLines
+from toolmesh_client.token_claims import read_claims
 from toolmesh_contracts.config_problems import nearest
 from toolmesh_contracts.envelopes.task import Answer
-from toolmesh_contracts.errors import ToolmeshError
+from toolmesh_contracts.errors import ErrorCode, ToolmeshError
 from toolmesh_executor.loop.records import QuestionAsked, QuestionKind
 from toolmesh_executor.loop.task_state import TaskState
 
@@ -75,12 +76,22 @@ class _Chat:
         self._task: asyncio.Task[TaskState] | None = None
 
     async def check(self) -> None:
-        """Refuse an agent that this person can't talk to.
+        """Refuse an agent that this person can't talk to, and a conversation that is none of theirs with it.
 
         Raises:
-            ToolmeshError: there is no such agent, or this person may not call it.
+            ToolmeshError: there is no such agent or conversation, or this person may not call the agent.
         """
         await self._tools()
+        if not self._follows:
+            return
+        started = (await self._tasks.state(self._follows)).started
+        user = read_claims(await self._mesh.tokens()).subject
+        if started is None or (started.agent, started.user) != (self._agent, user):
+            raise ToolmeshError(
+                f"task {self._follows} is not one in which {user!r} asked agent {self._agent!r}",
+                code=ErrorCode.INVALID_REQUEST,
+                hint="`/task` in a conversation, and `toolmesh tasks list`, tell the ids",
+            )
 
     async def run(self) -> int:
         """Go on until the input ends or Ctrl-C is pressed while nothing runs."""

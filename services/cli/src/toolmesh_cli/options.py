@@ -9,6 +9,7 @@ from toolmesh_cli import exit_codes
 
 __all__ = [
     "EXIT_CODES_HELP",
+    "LONGEST_TIMEOUT_S",
     "AgentFiles",
     "AllowUnsandboxed",
     "Arguments",
@@ -26,6 +27,8 @@ __all__ = [
     "help_if_bare",
 ]
 
+LONGEST_TIMEOUT_S = 366 * 86_400.0
+"""Nothing waits longer; infinity is no time."""
 EXIT_CODES_HELP = """\b
 Exit codes: 0 ok, 1 the tool failed, 2 usage or configuration, 3 unreachable,
 4 denied, 5 timed out, 6 a person is needed, 130 interrupted."""
@@ -48,7 +51,9 @@ ArtifactFiles = Annotated[
 ]
 CallTimeout = Annotated[
     float | None,
-    typer.Option("--timeout", help="Seconds until the call is given up.", min=0.001, metavar="SECONDS"),
+    typer.Option(
+        "--timeout", help="Seconds until the call is given up.", min=0.001, max=LONGEST_TIMEOUT_S, metavar="SECONDS"
+    ),
 ]
 AsAgent = Annotated[
     str | None,

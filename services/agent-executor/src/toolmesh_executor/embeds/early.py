@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from toolmesh_executor.embeds.arithmetic import ArithmeticFaultError, Number, evaluate
 from toolmesh_executor.embeds.tokens import Embed, replace_embeds
 
-__all__ = ["EarlyEmbeds"]
+__all__ = ["EarlyEmbeds", "Growth"]
 
 _FORMAT: Final = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?\d{0,3}[,_]?(?:\.\d{1,3})?[bdoxXeEfFgG%]?")
 _STRFTIME: Final = re.compile(r"(?:[^%]|%-?[A-Za-z%])*")
@@ -20,6 +20,17 @@ _NAMED_TIMES: Final = {"date": "%Y-%m-%d", "time": "%H:%M:%S"}
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Growth:
+    """By how much a text, or several, may grow: values can be a hundred times as long as what stands for them.
+
+    Attributes:
+        left: Characters.
+    """
+
+    left: int = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +47,38 @@ class EarlyEmbeds:
     new_uuid: Callable[[], UUID] = uuid4
     rng: Random = field(default_factory=SystemRandom)
 
-    def replace(self, text: str, on_status: Callable[[str], None]) -> str:
+    def replace(self, text: str, on_status: Callable[[str], None], growth: Growth) -> str:
         """Return a text with its embeds replaced; never fails.
 
         Args:
             text: Any text.
             on_status: Is told the text of each status_update, which is taken out.
+            growth: What is left of it is used up; embeds whose values are longer stay as they are.
         """
 
         def value_of(embed: Embed) -> str | None:
-            match embed.type:
-                case "math":
-                    return self._math(embed)
-                case "datetime":
-                    return self._datetime(embed.expression.strip())
-                case "uuid":
-                    return str(self.new_uuid())
-                case "status_update":
-                    if text := embed.expression.strip():
-                        on_status(text)
-                    return ""
-                case _:
-                    return None
+            if embed.type == "status_update":
+                if text := embed.expression.strip():
+                    on_status(text)
+                return ""
+            value = self._value(embed)
+            if value is None or (longer := len(value) - embed.length) > growth.left:
+                return None
+            growth.left -= max(longer, 0)
+            return value
 
         return replace_embeds(text, value_of)
+
+    def _value(self, embed: Embed) -> str | None:
+        match embed.type:
+            case "math":
+                return self._math(embed)
+            case "datetime":
+                return self._datetime(embed.expression.strip())
+            case "uuid":
+                return str(self.new_uuid())
+            case _:
+                return None
 
     def _math(self, embed: Embed) -> str:
         expression, form = embed.split_format()

@@ -28,6 +28,11 @@ class Embed:
     type: str
     expression: str
 
+    @property
+    def length(self) -> int:
+        """Characters that it takes in its text."""
+        return len(self.type) + len(self.expression) + len("«:»")
+
     def split_format(self) -> tuple[str, str]:
         """Return the expression before the first `|`, and the format behind it; empty without one."""
         expression, _, form = self.expression.partition("|")

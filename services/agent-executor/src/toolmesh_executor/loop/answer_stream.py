@@ -1,6 +1,6 @@
 """The text of one turn on its way to those who read it."""
 
-from toolmesh_executor.embeds.early import EarlyEmbeds
+from toolmesh_executor.embeds.early import EarlyEmbeds, Growth
 from toolmesh_executor.embeds.streamed_text import StreamedText
 from toolmesh_executor.loop.journal import Journal
 from toolmesh_executor.loop.records import TextDelta, TurnStatus
@@ -36,6 +36,7 @@ class AnswerStream:
         """Begin again: what the model said so far is void."""
         self._pieces.forget()
         self._statuses.clear()
+        self._growth = Growth()
         self._text = StreamedText(self._replace)
         self._said: list[str] = []
         self._shown: list[str] = []
@@ -50,7 +51,7 @@ class AnswerStream:
         await self._pieces.flush()
         if "".join(self._said) == text:
             return "".join(self._shown)
-        whole = StreamedText(self._replace)
+        self._growth, whole = Growth(), StreamedText(self._replace)
         return whole.add(text) + whole.finish()
 
     async def _pass_on(self, shown: str) -> None:
@@ -63,4 +64,4 @@ class AnswerStream:
         self._statuses.clear()
 
     def _replace(self, text: str) -> str:
-        return text if self._embeds is None else self._embeds.replace(text, self._statuses.append)
+        return text if self._embeds is None else self._embeds.replace(text, self._statuses.append, self._growth)

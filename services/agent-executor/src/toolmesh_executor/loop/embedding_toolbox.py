@@ -7,7 +7,7 @@ from typing import TypeAlias
 from toolmesh_contracts.errors import ToolmeshError
 from toolmesh_executor.dispatch import Dispatcher
 from toolmesh_executor.embeds.arguments import replace_in_arguments
-from toolmesh_executor.embeds.early import EarlyEmbeds
+from toolmesh_executor.embeds.early import EarlyEmbeds, Growth
 from toolmesh_executor.loop.records import ToolStarted
 from toolmesh_executor.loop.toolbox import ApprovalNeeded, CallFound, CallProgress, Toolbox, ToolView
 
@@ -69,6 +69,7 @@ class EmbeddingToolbox:
         return await self.inner.recover(started, self._replaced(started.tool, arguments, lambda _: None))
 
     def _replaced(self, name: str, arguments: bytes, on_status: Callable[[str], None]) -> bytes:
+        growth = Growth()
         return replace_in_arguments(
-            arguments, self.raw_arguments(name), lambda text: self.embeds.replace(text, on_status)
+            arguments, self.raw_arguments(name), lambda text: self.embeds.replace(text, on_status, growth)
         )

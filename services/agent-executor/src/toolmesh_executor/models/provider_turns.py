@@ -48,8 +48,8 @@ __all__ = ["OnText", "believed_tokens", "cost_microdollars", "model_settings", "
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
 """Is told each piece of text as it comes."""
 
-_MOST_BYTES: Final = 512 * 1024
-"""Of an answer: half of what the broker takes in one message."""
+_MOST_BYTES: Final = 384 * 1024
+"""Of an answer: it is in one message of the broker twice, with what embeds in it became."""
 _MOST_CALLS: Final = 64
 _MOST_TOKENS: Final = 2**31
 """What a provider may claim that one question took."""

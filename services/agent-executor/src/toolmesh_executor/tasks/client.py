@@ -11,6 +11,7 @@ from toolmesh_client.token_claims import read_claims
 from toolmesh_contracts.envelopes.task import Answer, Task
 from toolmesh_contracts.errors import ErrorCode, MalformedMessageError
 from toolmesh_contracts.ids import new_uuid7, uuid7_milliseconds
+from toolmesh_contracts.wire import encode
 from toolmesh_executor.dispatch import not_found
 from toolmesh_executor.loop.records import TaskCancelled
 from toolmesh_executor.loop.task_state import TaskState
@@ -74,12 +75,12 @@ class TaskClient:
         known = {one.name: one for beat in await read_heartbeats(self._broker) for one in beat.agents}
         if agent not in known:
             raise not_found(f"no executor runs an agent {agent!r}", agent, known)
-        if len(text.encode()) > (most := self._broker.max_payload - _MARGIN):
+        task = Task(id=new_uuid7(), agent=agent, text=text, follows=follows, deadline_ms=deadline_ms)
+        if (size := len(encode(task))) > (most := self._broker.max_payload - _MARGIN):
             raise TaskError(
-                f"the text has {len(text.encode())} bytes; a task's text has at most {most}",
+                f"the text has {size} bytes as it travels, as JSON; a task has at most {most}",
                 hint="give the agent a file that it can read, or ask in parts",
             )
-        task = Task(id=new_uuid7(), agent=agent, text=text, follows=follows, deadline_ms=deadline_ms)
         await self._sender.start(task, token)
         return task.id
 
